@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "tc/gpu/rewrite/linear_forms.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/rewrite/tf32_parts.h"
 #include "tc/ir/guarded_read.h"
@@ -346,11 +347,13 @@ class Narrower {
     return found && hi::is_const_zero(hi::simplify(found->otherwise));
   }
 
-  /// A read of a temporary: over the elements of the tensor that the value reads, or over the indices that it uses,
-  /// whichever are fewer.
+  /// A read of a temporary: over the elements of the tensor that the value reads, over the indices that it uses, or
+  /// over the linear forms in it, whichever are fewest.
   std::optional<Expr> computed(const Expr& value) {
     std::optional<Definition> best = over_indices(value), other = over_elements(value);
     if (!best || (other && other->elements <= best->elements)) best = std::move(other);
+    std::optional<Definition> of_forms = over_forms(value);
+    if (!best || (of_forms && of_forms->elements < best->elements)) best = std::move(of_forms);
     if (!best) return std::nullopt;
     for (const ir::Statement& s : result_.operands) {
       const bool same = s.value.type() == value.type() && hi::equal(s.value, best->statement.value) &&
@@ -383,12 +386,6 @@ class Narrower {
   std::optional<Definition> over_indices(const Expr& value) const {
     Definition result;
     const std::vector<const hi::Call*> reads = ir::reads_in(program_, value);
-    int64_t most = 1;
-    for (const hi::Call* read : reads) {
-      int64_t elements = 1;
-      for (const int64_t extent : ir::constant_shape(program_.tensor(read->name))) elements *= extent;
-      most = std::max(most, elements);
-    }
     const auto add = [&](const ir::Index& index) {
       const auto is_it = [&](const ir::Index& other) { return other.name == index.name; };
       if (std::any_of(result.statement.indices.begin(), result.statement.indices.end(), is_it)) return;
@@ -411,9 +408,39 @@ class Narrower {
     for (const ir::Index& index : statement_.indices) {
       if (hi::expr_uses_var(value, index.name)) add(index);
     }
-    if (result.at.empty() || result.elements > kMostGrowth * most) return std::nullopt;
+    if (result.at.empty() || result.elements > most_elements(reads)) return std::nullopt;
     result.statement.value = value;
     return result;
+  }
+
+  /// That a temporary may have which is made of what is read.
+  int64_t most_elements(const std::vector<const hi::Call*>& reads) const {
+    int64_t most = 1;
+    for (const hi::Call* read : reads) {
+      int64_t elements = 1;
+      for (const int64_t extent : ir::constant_shape(program_.tensor(read->name))) elements *= extent;
+      most = std::max(most, elements);
+    }
+    return kMostGrowth * most;
+  }
+
+  /// Of a value that reads no element which data choose.
+  std::optional<Definition> over_forms(const Expr& value) {
+    const std::vector<const hi::Call*> reads = ir::reads_in(program_, value);
+    const bool any_chosen = std::any_of(reads.begin(), reads.end(), [](const hi::Call* read) {
+      return std::any_of(read->args.begin(), read->args.end(), ir::is_data_dependent);
+    });
+    if (any_chosen) return std::nullopt;
+    Definition result;
+    LinearForms forms(statement_, names_, form_indices_);
+    result.statement.value = forms.over_dimensions(value);
+    result.statement.indices = forms.indices();
+    result.statement.value = within_tensors(
+        program_, simplify_indices(result.statement.value, result.statement.indices), result.statement.indices);
+    result.at = forms.at();
+    result.elements = forms.elements();
+    const bool is_small = result.elements <= most_elements(reads);
+    return result.at.empty() || !is_small ? std::nullopt : std::optional(std::move(result));
   }
 
   /// Of a value that reads elements of one tensor at the same subscripts, and uses no index elsewhere.
@@ -451,7 +478,8 @@ class Narrower {
   const ir::Program& program_;
   const ir::Statement& statement_;
   ir::Names names_;
-  std::vector<std::string> dimensions_;  ///< indices of temporaries over the elements of a tensor
+  std::vector<std::string> dimensions_;    ///< indices of temporaries over the elements of a tensor
+  std::vector<std::string> form_indices_;  ///< and over linear forms
   std::vector<Group> groups_;
   NarrowProducts result_;
 };

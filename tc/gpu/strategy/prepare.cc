@@ -15,6 +15,7 @@
 #include "tc/gpu/rewrite/narrow_products.h"
 #include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/order_dims.h"
+#include "tc/gpu/rewrite/pad_operands.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
@@ -37,6 +38,7 @@
 #include "tc/ir/plain_choices.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/reduce_once.h"
+#include "tc/ir/specialise.h"
 #include "tc/ir/sum_apart.h"
 
 namespace tc::gpu {
@@ -93,15 +95,33 @@ ir::Program products_apart(ir::Program program, const std::set<std::string>& add
                         });
 }
 
+/// Whether copies of its operands make a contraction of a statement, or let tensor cores take it at little cost.
+bool gains_by_padding(const PaddedProduct& product, const Device& device) {
+  constexpr int64_t kLeastReuse = 64;  // of an element that is copied
+  if (!is_contraction(product.after, product.padded)) return false;
+  if (!is_contraction(product.before, product.whole)) return true;
+  int64_t instances = 1;
+  for (const ir::Index& index : product.padded.indices) instances *= std::min(extent_of(index), INT64_MAX / instances);
+  const auto is_used_often = [&](const ir::Tensor& tensor) {
+    int64_t reuse = instances;
+    for (const int64_t extent : ir::constant_shape(tensor)) reuse /= extent;
+    return reuse >= kLeastReuse;
+  };
+  const std::vector<const Halide::Internal::Call*> reads = ir::reads_in(product.after, product.padded.value);
+  const auto is_narrow = [](const auto* read) { return read->type.is_float() && read->type.bits() <= 16; };
+  return device.tensor_products > 0 && std::all_of(reads.begin(), reads.end(), is_narrow) &&
+         std::all_of(product.temporaries.begin(), product.temporaries.end(), is_used_often);
+}
+
 }  // namespace
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned) {
   std::set<std::string> addressed;
   for (const options::KernelOptions& kernel : options.kernel) addressed.insert(kernel.writes);
-  program = ir::reduce_once(
-      ir::plain_choices(order_dims(std::move(program))),
-      {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = addressed});
+  program =
+      ir::reduce_once(ir::plain_choices(order_dims(std::move(program))),
+                      {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = addressed});
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
   }
@@ -122,6 +142,8 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   program = split_quotients(std::move(program));
   if (takes_contractions(options)) {
     program = products_apart(split_digits(std::move(program), is_contraction), addressed);
+    program = pad_operands(std::move(program), is_contraction,
+                           [&](const PaddedProduct& product) { return gains_by_padding(product, device); });
   }
   program = drop_overwritten(std::move(program));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);

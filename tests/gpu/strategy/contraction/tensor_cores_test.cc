@@ -112,8 +112,8 @@ const Case kCases[] = {
     {"padded, odd", kPadded, {{"N", 1}, {"C", 32}, {"H", 7}, {"W", 9}, {"O", 17}}, false},
     {"padded, channels last", kPaddedLast, {{"N", 2}, {"C", 32}, {"H", 9}, {"W", 8}, {"O", 24}}},
     {"twice", kTwice, {{"M", 50}, {"K", 64}}},
-    {"backwards", kBackwards, {{"M", 64}, {"N", 32}, {"K", 32}}, false},
-    {"backwards, rest", kBackwards, {{"M", 64}, {"N", 32}, {"K", 40}}, false},
+    {"backwards", kBackwards, {{"M", 64}, {"N", 32}, {"K", 32}}},
+    {"backwards, rest", kBackwards, {{"M", 64}, {"N", 32}, {"K", 40}}},
     {"strided", kStrided, {{"M", 32}, {"N", 32}, {"K", 64}}, false},
 };
 
