@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/linear_form.h"
 
 namespace tc::gpu {
 
@@ -79,6 +81,24 @@ int64_t count_loops(const Signature& signature, size_t loops) {
 bool is_plain(const Signature& signature) {
   return std::all_of(signature.begin(), signature.end(),
                      [](const Expr& e) { return e.as<hi::Variable>() != nullptr || ir::constant_int(e) != nullptr; });
+}
+
+bool tells_loops(const Signature& signature, size_t loops) {
+  std::set<std::string> open;
+  for (size_t l = 0; l < loops; ++l) open.insert(loop_name(l));
+  for (size_t before = loops + 1; open.size() < before;) {
+    before = open.size();
+    for (const Expr& e : signature) {
+      const std::optional<ir::LinearForm> form = ir::linear_form(e);
+      if (!form) continue;
+      std::vector<std::string> unknown;
+      for (const auto& [name, by] : form->coefficients) {
+        if (open.count(name) > 0) unknown.push_back(name);
+      }
+      if (unknown.size() == 1) open.erase(unknown[0]);
+    }
+  }
+  return open.empty();
 }
 
 bool reads_under_condition(const GroupStatement& s, const std::string& tensor) {

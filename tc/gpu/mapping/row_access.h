@@ -35,6 +35,9 @@ bool is_same(const Signature& a, const Signature& b);
 int64_t count_loops(const Signature& signature, size_t loops);
 /// Whether each subscript is a member, a loop or a number.
 bool is_plain(const Signature& signature);
+/// Whether the subscripts tell the values of the loops, one after the other, to whoever knows the members: D - 1 -
+/// loop.
+bool tells_loops(const Signature& signature, size_t loops);
 
 /// Whether the statement reads the tensor only where a condition holds (R6).
 bool reads_under_condition(const GroupStatement& s, const std::string& tensor);

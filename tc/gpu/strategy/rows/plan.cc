@@ -212,9 +212,9 @@ bool Planner::add_written(const std::string& tensor) {
     found.users.insert(number);
     if (use.is_write) found.last_write = number;
     if (!use.is_write || updates) found.last_read = number;
-    // One element for each instance: no two lanes may write the same.
+    // One element for each instance: no two lanes may write the same. Rows have nothing in common (FusedGroup).
     const size_t all = *work_of(s) == RowWork::kElements ? loops_of(s).size() : 0;
-    if (use.is_write && (!is_plain(signature) || static_cast<size_t>(loops) != all)) return false;
+    if (use.is_write && (static_cast<size_t>(loops) != all || !tells_loops(signature, all))) return false;
   }
   plan_.tensors.emplace(tensor, found);
   return true;
