@@ -59,6 +59,16 @@ options::MappingOptions without_sizes(options::MappingOptions options) {
 
 namespace {
 
+/// A transposition that is worth a launch, since whatever else its loops share would read or write across rows too.
+std::optional<Contraction> large_transposition_at(const poly::Scop& scop, size_t statement, const Device& device) {
+  constexpr int64_t kLaunches = 8;
+  std::optional<Contraction> result = transposition_at(scop, statement);
+  if (!result) return std::nullopt;
+  int64_t instances = 1;
+  for (const Axis& axis : result->parallel) instances *= axis.extent;
+  return instances >= kLaunches * device.instances_of_launch ? result : std::nullopt;
+}
+
 /// `apart`: updates that share no kernel with the product before them.
 Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                std::set<std::string> apart) {
@@ -104,9 +114,10 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
   // What options of the def rule out, those of a kernel may allow, and the other way round.
   const bool contractions = takes_contractions(options) || !options.kernel.empty();
   if (contractions) {
-    std::optional<Contraction> whole = transposition_of(scop);
+    std::optional<Contraction> whole = transposition_at(scop, 0);
     std::optional<ContractionPlan> plan;
-    if (whole && takes_contractions(own(*whole))) plan = planned(*whole);
+    const bool is_all = whole && whole->last == scop.statements.size();
+    if (is_all && takes_contractions(own(*whole))) plan = planned(*whole);
     if (plan) {
       pieces.push_back({scop, std::move(whole), {*std::move(plan)}});
       return result;
@@ -116,14 +127,17 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
   const std::vector<size_t> cuts = free ? sensible_cuts(scop, device) : std::vector<size_t>();
   for (size_t s = 0; s < scop.statements.size(); ++s) {
     if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
-    if (std::optional<Contraction> copy = contractions ? transposed_copy_at(scop, s) : std::nullopt) {
+    std::optional<Contraction> across = contractions ? transposed_copy_at(scop, s) : std::nullopt;
+    if (contractions && !across) across = large_transposition_at(scop, s, device);
+    if (across) {
       // Sizes that the def's options have are those of its products.
-      const options::MappingOptions own = options_at(*scop.program, copy->update.id, without_sizes(options));
-      Result<ContractionPlan> plan = plan_contraction(*copy, own, device);
+      const options::MappingOptions own = options_at(*scop.program, across->update.id, without_sizes(options));
+      Result<ContractionPlan> plan = plan_contraction(*across, own, device);
       if (!plan) continue;
       close(s);
-      other = s + 1;
-      pieces.push_back({between(scop, s, other), std::move(copy), {*std::move(plan)}});
+      other = across->last;
+      pieces.push_back({between(scop, s, other), std::move(across), {*std::move(plan)}});
+      s = other - 1;
       continue;
     }
     std::optional<Contraction> contraction = contractions ? contraction_at(scop, s, true) : std::nullopt;

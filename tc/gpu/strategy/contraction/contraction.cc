@@ -504,10 +504,10 @@ bool is_contraction(const ir::Program& program, const ir::Statement& statement) 
   return contraction_of(program, statement).has_value();
 }
 
-std::optional<Contraction> transposition_of(const poly::Scop& scop) {
-  if (scop.statements.empty() || scop.statements[0].kind != poly::Statement::Kind::kSet) return std::nullopt;
-  std::optional<Contraction> whole = Finder(scop, 0).find(0);
-  return whole && whole->last == scop.statements.size() ? whole : std::nullopt;
+std::optional<Contraction> transposition_at(const poly::Scop& scop, size_t statement) {
+  if (scop.statements.size() <= statement) return std::nullopt;
+  if (scop.statements[statement].kind != poly::Statement::Kind::kSet) return std::nullopt;
+  return Finder(scop, statement).find(statement);
 }
 
 std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t statement) {
@@ -515,7 +515,7 @@ std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t sta
   if (!is_operand_copy(s.id)) return std::nullopt;
   poly::Scop alone = poly::restricted(scop, {s.id});
   alone.statements = {s};
-  std::optional<Contraction> copy = transposition_of(alone);
+  std::optional<Contraction> copy = transposition_at(alone, 0);
   if (!copy) return std::nullopt;
   copy->first = statement;
   copy->last = statement + 1;

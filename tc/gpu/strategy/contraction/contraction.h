@@ -162,9 +162,9 @@ std::optional<Contraction> contraction_of(const ir::Program& program, const ir::
 /// Whether a statement of a Program is one by itself.
 bool is_contraction(const ir::Program& program, const ir::Statement& statement);
 
-/// A def without a reduction that reads some operand across its rows, as a transposition does:
+/// A statement that reads some operand across its rows, as a transposition does, and what follows on its points:
 ///     B(i,j) = f(A(j,i))
 /// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
-std::optional<Contraction> transposition_of(const poly::Scop& scop);
+std::optional<Contraction> transposition_at(const poly::Scop& scop, size_t statement);
 
 }  // namespace tc::gpu
