@@ -68,6 +68,7 @@ options::MappingOptions asked(const Group& group, const TiledLaunch& tiled) {
   options::MappingOptions options;
   if (!tiled.complete) return options;
   options.map_to_threads = {threads_on(group, tiled, 0), threads_on(group, tiled, 1)};
+  if (const int64_t layers = threads_on(group, tiled, 2); layers > 1) options.map_to_threads.push_back(layers);
   for (size_t m = 0; m < group.part.members.size(); ++m) {
     options.tile.push_back(tile_of(group.cuts[0], group.index(0, m), group.part.members[m].extent));
   }
@@ -130,7 +131,7 @@ Result<void> check_elements(const Group& group, const TiledLaunch& tiled, const 
       {along, ceil_div(group.part.members[along].extent, plan.covered())}};
   for (size_t m = group.part.members.size(); m-- > 0;) {
     if (m == along) continue;
-    blocks.emplace_back(m, ceil_div(group.part.members[m].extent, static_cast<int>(m) == plan.beside ? plan.rows : 1));
+    blocks.emplace_back(m, ceil_div(group.part.members[m].extent, plan.threads_at(static_cast<int>(m))));
   }
   TC_TRY_VOID(check_grid(group, tiled, device, blocks));
   for (size_t s = 0; s < group.cuts.size(); ++s) {
@@ -140,6 +141,9 @@ Result<void> check_elements(const Group& group, const TiledLaunch& tiled, const 
     if (plan.beside < 0) continue;
     const std::string& row = group.index(s, static_cast<size_t>(plan.beside));
     TC_TRY_VOID(tiled.check_bound(inside, row, {Level::kThread, 1}, plan.rows, 1));
+    if (plan.above < 0) continue;
+    const std::string& layer = group.index(s, static_cast<size_t>(plan.above));
+    TC_TRY_VOID(tiled.check_bound(inside, layer, {Level::kThread, 2}, plan.layers, 1));
   }
   return {};
 }

@@ -220,9 +220,24 @@ void choose_rows(ElementsPlan& plan, const FusedGroup& part, int64_t threads, co
   plan.rows = divisor_near(extent, most);
 }
 
-/// The tensors of which all iterations of reductions, and of the member `beside` if there is one, read the same
+/// Layers of short rows, the innermost member that is left, as long as there are blocks enough.
+void choose_layers(ElementsPlan& plan, const FusedGroup& part, int64_t threads, const Device& device) {
+  const int64_t layer = plan.threads * plan.rows;
+  if (plan.beside < 0 || plan.rows < part.members[static_cast<size_t>(plan.beside)].extent) return;
+  int above = plan.beside - 1;
+  while (above >= 0 && (above == plan.along || part.members[static_cast<size_t>(above)].extent == 1)) --above;
+  if (above < 0) return;
+  const int64_t extent = part.members[static_cast<size_t>(above)].extent;
+  int64_t most = std::min({block_threads(device) / layer, extent, device.block[2]});
+  while (most > 1 && layer * most > kWarp && threads / (layer * most) < 2 * device.processors) most /= 2;
+  if (most < 2) return;
+  plan.above = above;
+  plan.layers = divisor_near(extent, most);
+}
+
+/// The tensors of which all iterations of reductions, and of the member `deep` if there is one, read the same
 /// elements: each is read where the member `along` is, and nowhere else.
-std::set<std::string> columns_of(const FusedGroup& part, int along, int beside) {
+std::set<std::string> columns_of(const FusedGroup& part, int along, int deep) {
   const ir::Program& program = *part.scop->program;
   std::map<std::string, std::vector<int>> places;
   std::set<std::string> others;
@@ -234,7 +249,7 @@ std::set<std::string> columns_of(const FusedGroup& part, int along, int beside) 
       for (size_t d = 0; d < shape.size(); ++d) {
         const int member = s.member_of(read->args[d]);
         place.push_back(member);
-        fits = fits && member >= 0 && member != beside && part.members[static_cast<size_t>(member)].begin >= 0 &&
+        fits = fits && member >= 0 && member != deep && part.members[static_cast<size_t>(member)].begin >= 0 &&
                part.members[static_cast<size_t>(member)].begin + part.members[static_cast<size_t>(member)].extent <=
                    shape[d];
       }
@@ -266,8 +281,8 @@ bool saves_work(const FusedGroup& part) {
 int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
   int64_t blocks = 1;
   for (size_t m = 0; m < part.members.size(); ++m) {
-    const bool along = static_cast<int>(m) == plan.along, beside = static_cast<int>(m) == plan.beside;
-    const int64_t step = along ? plan.covered() : beside ? plan.rows_covered() : 1;
+    const int member = static_cast<int>(m);
+    const int64_t step = member == plan.along ? plan.covered() : plan.covered_at(member);
     blocks *= std::min((part.members[m].extent + step - 1) / step, (INT64_MAX >> 1) / blocks);
   }
   return blocks;
@@ -279,11 +294,12 @@ int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
 void choose_depth(ElementsPlan& plan, const FusedGroup& part, int64_t threads, const Neighbours& neighbours,
                   const Device& device) {
   constexpr int64_t kMostShort = 8;
-  if (plan.beside < 0) return;
-  const bool shares = saves_work(part) && !columns_of(part, plan.along, plan.beside).empty();
+  const int deepest = plan.deepest();
+  if (deepest < 0) return;
+  const bool shares = saves_work(part) && !columns_of(part, plan.along, deepest).empty();
   const int64_t in_flight = kFlightBytes / (plan.vector * plan.repeats * neighbours.bytes);
   const int64_t most = shares ? kDeepest : std::clamp<int64_t>(in_flight, 1, kMostShort), waves = shares ? kWaves : 1;
-  const int64_t rows = ceil_div(part.members[static_cast<size_t>(plan.beside)].extent, plan.rows);
+  const int64_t rows = ceil_div(part.members[static_cast<size_t>(deepest)].extent, plan.threads_at(deepest));
   const double memory_us = static_cast<double>(size_of(part)) * neighbours.moved / device.memory_bytes_per_us;
   while (2 * plan.deep <= rows) {
     const int64_t left = threads / (2 * plan.deep);
@@ -370,6 +386,7 @@ void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighb
   choose_threads(plan, ceil_div(extent, plan.vector), repeats, neighbours.moved, device);
   const int64_t threads = size / plan.vector / plan.repeats;
   choose_rows(plan, part, threads, device);
+  choose_layers(plan, part, threads, device);
   if (inner == 1) choose_depth(plan, part, threads, neighbours, device);
   plan.unroll = choose_unroll(inner, threads, device);
 }
@@ -387,7 +404,9 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Fu
     plan.repeats = elements / plan.vector;
   }
   elements = plan.vector * plan.repeats;
-  plan.deep = inner == 1 ? std::max<int64_t>(value_at(options.register_tile, plan.beside), 1) : 1;
+  plan.layers = std::max<int64_t>(value_at(options.map_to_threads, 2), 1);
+  if (plan.layers == 1) plan.above = -1;
+  plan.deep = inner == 1 ? std::max<int64_t>(value_at(options.register_tile, plan.deepest()), 1) : 1;
   if (threads > 0) {
     plan.threads = threads;
     plan.rows = std::max<int64_t>(value_at(options.map_to_threads, 1), 1);
@@ -406,16 +425,19 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Fu
 /// What the options say that the plan is not; empty: nothing.
 std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& options, const FusedGroup& part,
                      const Device& device) {
-  if (plan.threads * plan.rows > device.threads_per_block || plan.threads > device.block[0] ||
-      plan.rows > device.block[1]) {
-    return fmt::format("{} by {} threads are more than a block may have", plan.threads, plan.rows);
+  if (plan.threads * plan.rows * plan.layers > device.threads_per_block || plan.threads > device.block[0] ||
+      plan.rows > device.block[1] || plan.layers > device.block[2]) {
+    return fmt::format("{} by {} threads are more than a block may have", plan.threads, plan.rows * plan.layers);
   }
-  if (value_at(options.map_to_threads, 2) > 1) return "threads for elements have no z";
   if (plan.beside < 0 && plan.rows > 1) return "there is one row of elements";
+  if (plan.above < 0 && plan.layers > 1) return "elements have no third loop for threads in z";
+  if (plan.above >= 0 && plan.rows < part.members[static_cast<size_t>(plan.beside)].extent) {
+    return "threads in z need all of a loop in y";
+  }
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
     const int64_t extent = part.members[static_cast<size_t>(m)].extent;
-    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.rows_covered() : 1;
-    const int64_t elements = m == plan.along ? plan.vector * plan.repeats : m == plan.beside ? plan.deep : 1;
+    const int64_t tile = m == plan.along ? plan.covered() : plan.covered_at(m);
+    const int64_t elements = m == plan.along ? plan.vector * plan.repeats : m == plan.deepest() ? plan.deep : 1;
     const int64_t asked = value_at(options.tile, m), each = value_at(options.register_tile, m);
     if (asked > 0 && asked != tile && std::min(asked, extent) != std::min(tile, extent)) {
       return fmt::format("a block has {} elements along member {}, not {}", tile, m, asked);
@@ -476,7 +498,7 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
   } else {
     follow(plan, options, part, widest, inner);
   }
-  if (plan.deep > 1 || inner > 1) plan.columns = columns_of(part, plan.along, plan.deep > 1 ? plan.beside : -1);
+  if (plan.deep > 1 || inner > 1) plan.columns = columns_of(part, plan.along, plan.deep > 1 ? plan.deepest() : -1);
   if (neighbours.scattered && plan.threads > 1)
     return refuse("neighbouring threads would read elements that are far apart");
   if (const std::string fault = fault_of(plan, options, part, device); !fault.empty()) {
@@ -514,9 +536,10 @@ std::vector<ElementsPlan> plans_with_reads_apart(const FusedGroup& part, const o
 options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& part) {
   options::MappingOptions options;
   options.map_to_threads = {plan.threads, plan.rows};
+  if (plan.layers > 1) options.map_to_threads.push_back(plan.layers);
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
-    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.rows_covered() : 1);
-    options.register_tile.push_back(m == plan.along ? plan.vector * plan.repeats : m == plan.beside ? plan.deep : 1);
+    options.tile.push_back(m == plan.along ? plan.covered() : plan.covered_at(m));
+    options.register_tile.push_back(m == plan.along ? plan.vector * plan.repeats : m == plan.deepest() ? plan.deep : 1);
   }
   options.unroll = plan.unroll;
   return options;

@@ -12,15 +12,18 @@
 namespace tc::gpu {
 
 /// How the elements of a part are dealt out. Along one shared member a thread has `repeats` vectors of `vector`
-/// neighbours, `threads` vectors apart; along another, `rows` threads stand beside each other, and each goes through
-/// `deep` rows; all else is blocks.
+/// neighbours, `threads` vectors apart; along another, `rows` threads stand beside each other. Where these have all of
+/// it and are few, as of elements of 3 x 3, `layers` threads stand above each other along a third. Along the last of
+/// these members each thread goes through `deep` values; all else is blocks.
 struct ElementsPlan {
   int along = 0;
   int beside = -1;  ///< none
+  int above = -1;   ///< none
   int64_t vector = 1;
   int64_t repeats = 1;
   int64_t threads = 1;
   int64_t rows = 1;
+  int64_t layers = 1;
   int64_t deep = 1;
   std::set<std::string> columns = {};  ///< tensors that all rows or reductions read alike: a thread does so once
   int64_t unroll = 8;                  ///< iterations of a reduction in flight at once
@@ -31,17 +34,19 @@ struct ElementsPlan {
 
   /// Iterations of `along` that a block has.
   int64_t covered() const { return threads * vector * repeats; }
-  /// Iterations of `beside` that a block has.
-  int64_t rows_covered() const { return rows * deep; }
+  /// The member along which threads are deep, and iterations of any other member but `along` that a block has.
+  int deepest() const { return above >= 0 ? above : beside; }
+  int64_t threads_at(int member) const { return member == beside ? rows : member == above ? layers : 1; }
+  int64_t covered_at(int member) const { return threads_at(member) * (member == deepest() ? deep : 1); }
 };
 
 /// Nothing where a thread cannot have elements of its own: a statement writes along no shared member, or has more than
 /// a reduction inside; where neighbouring threads would read far apart; or where that is not what the options say,
 /// which `reasons` then tells:
-///     map_to_threads  x: threads along the member that is written along; y: rows
+///     map_to_threads  x: threads along the member that is written along; y: rows; z: layers
 ///     tile            elements of a block along each member
 ///     register_tile   elements of a thread along each member: more than 1 along the one that is written along, and,
-///                     without reductions, at the member `beside`
+///                     without reductions, at the member `beside`, or `above` if there are layers
 ///     unroll          iterations of a reduction that are laid out
 std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
                                           const Device& device, Reasons& reasons);

@@ -106,7 +106,7 @@ class Writer {
   std::vector<Ranged> members_;                           ///< values; that of plan_.along is not used
   Ranged block_ = poly::ranged(0);                        ///< number of the block along the member
   std::map<std::string, tile::Tensor> column_registers_;  ///< what the thread's present rows share
-  Ranged first_row_ = poly::ranged(0);                    ///< of the thread, at the member `beside`
+  Ranged first_row_ = poly::ranged(0);                    ///< of the thread, at the member where it is deep
 };
 
 /// Whether every access of the part to the tensor is at its own shared members: an element belongs to one thread.
@@ -155,7 +155,7 @@ void Writer::choose_grid(const Device& device) {
     if (static_cast<int>(m) == plan_.along) continue;
     const int64_t extent = part_.members[m].extent;
     others.push_back(m);
-    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.rows_covered()) : extent);
+    counts.push_back(ceil_div(extent, plan_.covered_at(static_cast<int>(m))));
   }
   const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
   block_ = numbers[0];
@@ -164,10 +164,13 @@ void Writer::choose_grid(const Device& device) {
     const ir::Range& range = part_.members[others[i]];
     Ranged at = numbers[i + 1];
     if (plan_.backwards && i + 1 == others.size()) at = poly::ranged(counts[i + 1] - 1) - at;
-    if (static_cast<int>(others[i]) == plan_.beside) {
-      first_row_ = at * poly::ranged(plan_.rows_covered()) + thread_number(1, plan_.rows);
+    const int member = static_cast<int>(others[i]);
+    if (member == plan_.deepest()) {
+      const int dimension = member == plan_.above ? 2 : 1;
+      first_row_ = at * poly::ranged(plan_.covered_at(member)) + thread_number(dimension, plan_.threads_at(member));
       continue;
     }
+    if (member == plan_.beside) at = thread_number(1, plan_.rows);  // all of it
     members_[others[i]] = at + poly::ranged(range.begin);
   }
 }
@@ -205,7 +208,7 @@ NodePtr Writer::repeated(const Ranged& base, bool whole) {
 NodePtr Writer::rows(const Ranged& first, int64_t elements) {
   constexpr int64_t kAtOnce = 4;
   const auto all = [&] { return group(first, elements); };
-  if (plan_.beside < 0) return with_columns(first, elements, all);
+  if (plan_.deepest() < 0) return with_columns(first, elements, all);
   if (plan_.deep == 1) return row(poly::ranged(0), [&] { return with_columns(first, elements, all); });
   return with_columns(first, elements, [&] {
     return loop_over("row", {0, plan_.deep}, kAtOnce, names_, [&](const Ranged& number) { return row(number, all); });
@@ -214,10 +217,11 @@ NodePtr Writer::rows(const Ranged& first, int64_t elements) {
 
 /// One of the thread's rows, if it exists.
 NodePtr Writer::row(const Ranged& number, const std::function<NodePtr()>& body) {
-  const ir::Range& range = part_.members[static_cast<size_t>(plan_.beside)];
-  const Ranged at = first_row_ + number * poly::ranged(plan_.rows);
-  members_[static_cast<size_t>(plan_.beside)] = poly::ranged(at.expr, 0, range.extent - 1) + poly::ranged(range.begin);
-  const bool all_exist = range.extent % plan_.rows_covered() == 0;
+  const int deepest = plan_.deepest();
+  const ir::Range& range = part_.members[static_cast<size_t>(deepest)];
+  const Ranged at = first_row_ + number * poly::ranged(plan_.threads_at(deepest));
+  members_[static_cast<size_t>(deepest)] = poly::ranged(at.expr, 0, range.extent - 1) + poly::ranged(range.begin);
+  const bool all_exist = range.extent % plan_.covered_at(deepest) == 0;
   return guarded(all_exist ? hi::const_true() : poly::less(at, poly::ranged(range.extent)), body());
 }
 
@@ -517,7 +521,7 @@ NodePtr Writer::instance(const GroupStatement& s, const BodyContext& context, co
 
 tile::Kernel Writer::run(const std::string& name, const Device& device) {
   kernel_.name = name;
-  kernel_.block = {plan_.threads, plan_.rows, 1};
+  kernel_.block = {plan_.threads, plan_.rows, plan_.layers};
   find_held();
   choose_grid(device);
   kernel_.body = vectorize(along_the_block(), *part_.scop->program, names_);
