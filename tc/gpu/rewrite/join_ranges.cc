@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/linear_form.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// Along a dimension of the tensor: the index that a part's elements have there, less a constant, and their range.
 struct Place {
-  std::string index;
+  std::string index;     ///< empty: there is but the constant
   int64_t constant = 0;  ///< element = index + constant
   ir::Range elements;
 
@@ -40,25 +41,45 @@ const ir::Index* index_named(const ir::Statement& s, const std::string& name) {
   return at == s.indices.end() ? nullptr : &*at;
 }
 
-/// What a subscript of a statement runs through, if it is an index and a constant.
+/// What a subscript of a statement runs through, if it is an index and a constant, or a constant.
 std::optional<Place> place_of(const ir::Statement& s, const Expr& subscript) {
+  if (const int64_t* constant = ir::constant_int(subscript)) return Place{"", *constant, {*constant, 1}};
   const auto at = shifted_index(subscript);
   const ir::Index* index = at ? index_named(s, at->first) : nullptr;
   if (index == nullptr) return std::nullopt;
   return Place{at->first, at->second, {begin_of(*index) + at->second, extent_of(*index)}};
 }
 
-/// The box of elements that a statement sets, each once; nothing if it does anything else.
+/// The box of elements that a statement writes, one for each value of its map indices; nothing if it is none.
 std::optional<std::vector<Place>> box_of(const ir::Statement& s) {
-  if (s.assign != ir::Assign::kSet || s.guard.defined() || s.indices.size() != s.subscripts.size()) return std::nullopt;
+  if (s.guard.defined()) return std::nullopt;
   std::vector<Place> box;
   std::set<std::string> used;
   for (const Expr& subscript : s.subscripts) {
     std::optional<Place> place = place_of(s, subscript);
-    if (!place || !used.insert(place->index).second) return std::nullopt;
+    if (!place || place->elements.extent < 1) return std::nullopt;
+    if (!place->index.empty() && !used.insert(place->index).second) return std::nullopt;
     box.push_back(*std::move(place));
   }
-  return box;
+  const bool is_all = std::all_of(s.indices.begin(), s.indices.end(), [&](const ir::Index& index) {
+    return index.is_reduction != (used.count(index.name) > 0);
+  });
+  return is_all ? std::optional(std::move(box)) : std::nullopt;
+}
+
+bool has_constants(const std::vector<Place>& box) {
+  return std::any_of(box.begin(), box.end(), [](const Place& place) { return place.index.empty(); });
+}
+
+/// Whether one box lies in another, and is not all of it.
+bool is_part(const std::vector<Place>& part, const std::vector<Place>& whole) {
+  bool differs = false;
+  for (size_t d = 0; d < part.size(); ++d) {
+    const ir::Range &own = part[d].elements, &all = whole[d].elements;
+    if (own.begin < all.begin || part[d].end() > whole[d].end()) return false;
+    differs = differs || !(own == all);
+  }
+  return differs;
 }
 
 /// The dimension along which one box goes on where the other ends.
@@ -96,15 +117,38 @@ bool reads_neighbours(const ir::Program& program, const ir::Statement& s, const 
   });
 }
 
+/// The elements' places in the tensor in terms of a box's indices.
+Expr element_at(const Place& place) {
+  const Expr constant = index_constant(place.constant);
+  return place.index.empty() ? constant : index_variable(place.index) + constant;
+}
+
+/// The indices of a box in terms of those of another that has the same elements.
+ir::Substitution in_terms_of(const std::vector<Place>& box, const std::vector<Place>& other) {
+  ir::Substitution result;
+  for (size_t d = 0; d < box.size(); ++d) {
+    if (box[d].index.empty()) continue;
+    result[box[d].index] = hi::simplify(element_at(other[d]) - index_constant(box[d].constant));
+  }
+  return result;
+}
+
+Expr choice(const Expr& condition, const Expr& yes, const Expr& no) {
+  return hi::Call::make(yes.type(), hi::Call::if_then_else, {condition, yes, no}, hi::Call::PureIntrinsic);
+}
+
 class Joiner {
  public:
-  Joiner(ir::Program program, int64_t small) : program_(std::move(program)), small_(small) {}
+  Joiner(ir::Program program, int64_t small, const IsProduct& is_product)
+      : program_(std::move(program)), small_(small), is_product_(is_product) {}
 
   ir::Program run() {
     std::vector<ir::Statement>& statements = program_.statements;
     for (size_t a = 0; a < statements.size(); ++a) {
       for (size_t b = a + 1; b < statements.size();) {
+        if (std::optional<ir::Statement> whole = widened(a, b)) statements[b] = *std::move(whole);
         std::optional<ir::Statement> one = joined(a, b);
+        if (!one) one = overwritten(a, b);
         if (!one) {
           ++b;
           continue;
@@ -123,8 +167,10 @@ class Joiner {
     if (first.tensor != second.tensor || first.value.type() != second.value.type() || !may_move(a, b)) {
       return std::nullopt;
     }
+    if (first.reduces() || second.reduces()) return std::nullopt;
     const auto box = box_of(first), other = box_of(second);
-    const std::optional<size_t> along = box && other ? dimension_between(*box, *other) : std::nullopt;
+    if (!box || !other || has_constants(*box) || has_constants(*other)) return std::nullopt;
+    const std::optional<size_t> along = dimension_between(*box, *other);
     if (!along || !is_worth(first, *box, second, *other, *along)) return std::nullopt;
     const Place &mine = (*box)[*along], &next = (*other)[*along];
     const int64_t begin = std::min(mine.elements.begin, next.elements.begin), end = std::max(mine.end(), next.end());
@@ -150,16 +196,95 @@ class Joiner {
     const Expr low = is_first ? value(first, of_first) : value(second, of_second);
     const Expr high = is_first ? value(second, of_second) : value(first, of_first);
     const Expr is_low = element < index_constant(is_first ? mine.end() : next.end());
-    result.value = hi::Call::make(low.type(), hi::Call::if_then_else, {is_low, low, high}, hi::Call::PureIntrinsic);
+    result.value = choice(is_low, low, high);
     result.accesses.clear();
     result.index_values.clear();
     return result;
   }
 
-  /// Whether statement `b` may run at the place of `a`, at once with it.
-  bool may_move(size_t a, size_t b) const {
+  /// Where statement `b` sets a part of what `a` has set: a choice between both values.
+  std::optional<ir::Statement> overwritten(size_t a, size_t b) const {
+    const ir::Statement &first = program_.statements[a], &second = program_.statements[b];
+    if (first.tensor != second.tensor || first.reduces() || second.reduces()) return std::nullopt;
+    const auto box = box_of(first), part = box_of(second);
+    if (!box || !part || !is_part(*part, *box) || !reads_own(second)) return std::nullopt;
+    const bool reads_first = reads_tensor(second.value, second.tensor);
+    if (!may_move(a, b, reads_first) || (reads_first && !is_copy(first.value))) return std::nullopt;
+    std::set<std::string> made = made_here(second);
+    made.erase(second.tensor);
+    const std::set<std::string> known = made_here(first);
+    if (!std::includes(known.begin(), known.end(), made.begin(), made.end())) return std::nullopt;
+    ir::Statement result = first;
+    Expr value = ir::substitute_variables(second.value, in_terms_of(*part, *box));
+    if (reads_first) value = with_reads_as(value, second.tensor, first.value);
+    result.value = overlaid(second, is_within(*part, *box), value, first.value);
+    result.accesses.clear();
+    result.index_values.clear();
+    return result;
+  }
+
+  /// Where statement `b` changes a part of the results of the product `a` right before it: over all of them, so that
+  /// the product's kernel does it.
+  std::optional<ir::Statement> widened(size_t a, size_t b) const {
+    const ir::Statement &first = program_.statements[a], &second = program_.statements[b];
+    if (b != a + 1 || first.tensor != second.tensor || !first.reduces() || second.reduces()) return std::nullopt;
+    const auto box = box_of(first), part = box_of(second);
+    if (!box || has_constants(*box) || !part || !is_part(*part, *box) || !reads_own(second)) return std::nullopt;
+    if (!is_product_(program_, first)) return std::nullopt;
+    ir::Statement result = second;
+    result.indices = first.indices;
+    std::erase_if(result.indices, [](const ir::Index& index) { return index.is_reduction; });
+    result.subscripts = first.subscripts;
+    const Expr value = ir::substitute_variables(second.value, in_terms_of(*part, *box));
+    const Expr before = hi::Call::make(value.type(), first.tensor, first.subscripts, hi::Call::PureExtern);
+    result.value = overlaid(second, is_within(*part, *box), value, before);
+    result.accesses.clear();
+    result.index_values.clear();
+    return result;
+  }
+
+  /// A statement's value in its part of a box, and what was there elsewhere. Where the statement reads but that, both
+  /// may be computed everywhere.
+  Expr overlaid(const ir::Statement& s, const Expr& is_in_part, const Expr& value, const Expr& before) const {
+    const bool reads_more = reads(
+        s.value, [&](const hi::Call* read) { return ir::is_tensor_read(program_, read) && read->name != s.tensor; });
+    return reads_more ? choice(is_in_part, value, before) : hi::Select::make(is_in_part, value, before);
+  }
+
+  /// Whether the elements of a box lie in a part of it.
+  static Expr is_within(const std::vector<Place>& part, const std::vector<Place>& box) {
+    Expr result;
+    const auto add = [&](const Expr& condition) { result = ir::conjunction(result, condition); };
+    for (size_t d = 0; d < part.size(); ++d) {
+      const Expr at = element_at(box[d]);
+      if (part[d].elements.begin > box[d].elements.begin) add(at >= index_constant(part[d].elements.begin));
+      if (part[d].end() < box[d].end()) add(at < index_constant(part[d].end()));
+    }
+    return result;
+  }
+
+  /// Whether all that a statement reads of its tensor is the element that it writes.
+  bool reads_own(const ir::Statement& s) const {
+    const auto reads = ir::reads_in(program_, s.value);
+    return std::all_of(reads.begin(), reads.end(), [&](const hi::Call* read) {
+      const auto equal = [](const Expr& a, const Expr& b) { return hi::equal(a, b); };
+      return read->name != s.tensor ||
+             std::equal(read->args.begin(), read->args.end(), s.subscripts.begin(), s.subscripts.end(), equal);
+    });
+  }
+
+  /// Whether a value is an element or a conversion of one, which takes nothing to compute again.
+  bool is_copy(const Expr& value) const {
+    const auto* cast = value.as<hi::Cast>();
+    const auto* read = (cast ? cast->value : value).as<hi::Call>();
+    return read && ir::is_tensor_read(program_, read);
+  }
+
+  /// Whether statement `b` may run at the place of `a`, at once with it. It may read what `a` writes if `reads_first`.
+  bool may_move(size_t a, size_t b, bool reads_first = false) const {
     const std::string& tensor = program_.statements[b].tensor;
-    const std::set<std::string> sources = read_by(program_, program_.statements[b]);
+    std::set<std::string> sources = read_by(program_, program_.statements[b]);
+    if (reads_first) sources.erase(tensor);
     for (size_t s = a; s < b; ++s) {
       const ir::Statement& between = program_.statements[s];
       if (sources.count(between.tensor) > 0 || read_by(program_, between).count(tensor) > 0) return false;
@@ -210,10 +335,13 @@ class Joiner {
 
   ir::Program program_;
   int64_t small_;
+  const IsProduct& is_product_;
 };
 
 }  // namespace
 
-ir::Program join_ranges(ir::Program program, int64_t small) { return Joiner(std::move(program), small).run(); }
+ir::Program join_ranges(ir::Program program, int64_t small, const IsProduct& is_product) {
+  return Joiner(std::move(program), small, is_product).run();
+}
 
 }  // namespace tc::gpu

@@ -166,7 +166,10 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     program = recompute_beside_products(std::move(program), kOperations * device.instances_of_launch, is_contraction);
     program = hoist_before_products(std::move(program), is_contraction);
   }
-  program = join_ranges(std::move(program), device.instances_of_launch);
+  const auto is_product = [&](const ir::Program& whole, const ir::Statement& s) {
+    return takes_contractions(options) && is_contraction(whole, s);
+  };
+  program = join_ranges(std::move(program), device.instances_of_launch, is_product);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
     program = split_products(std::move(program), options, device);

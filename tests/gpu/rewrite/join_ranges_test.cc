@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "tc/ir/index_expr.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 
@@ -30,6 +31,10 @@ const char* const kRotary[] = {
     R"(def f(real(T,H,D) x, real(T,D) c, real(T,D) s, real(T,E) e) -> (real(T,H,D) y) {
       y(t,h,d) = x(t,h,d) * c(t,d) + (d / E == 0 ? -x(t,h,d + E) : x(t,h,d - E)) * s(t,d) where d in 0:D, exists e(t,0)
     })"};
+
+ir::Program join_ranges_of(const ir::Program& program) {
+  return gpu::join_ranges(program, 0, [](const ir::Program&, const ir::Statement& s) { return s.reduces(); });
+}
 
 std::string of_type(const char* text, const char* type) { return std::regex_replace(text, std::regex("real"), type); }
 
@@ -113,7 +118,7 @@ TEST(JoinRanges, JoinsAnyNumberOfParts) {
         "s(m) +=! y(m,n) }"}) {
     const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}});
     std::map<std::string, int> writers;
-    for (const ir::Statement& s : gpu::join_ranges(program, 0).statements) ++writers[s.tensor];
+    for (const ir::Statement& s : join_ranges_of(program).statements) ++writers[s.tensor];
     for (const auto& [tensor, count] : writers) EXPECT_EQ(count, 1) << tensor << ": " << text;
     EXPECT_EQ(faults_of(program), "") << text;
   }
@@ -123,7 +128,7 @@ TEST(JoinRanges, LeavesPartsThatOverlap) {
   const char* text =
       "def f(float(M,N) x) -> (float(M,N) y) { y(m,n) = x(m,n) where n in 0:17  y(m,n) = 0.5 where n in 16:N }";
   const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}});
-  EXPECT_EQ(gpu::join_ranges(program, 0).statements.size(), 2U);
+  EXPECT_EQ(join_ranges_of(program).statements.size(), 2U);
   EXPECT_EQ(difference(program), "");
 }
 
@@ -144,7 +149,44 @@ TEST(JoinRanges, LeavesPartsThatOrderOrSharingKeepsApart) {
         "def f(float(N,M) x) -> (float(M,N) y) { y(m,n) = x(n,m) where n in 0:16  y(m,n) = 0.5 where n in 16:N }",
         "def f(float(M,N) x) -> (float(M,N) y) { y(m,n) = x(m,n) where n in 0:18  y(m,n) = 0.5 where n in 18:N }"}) {
     const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}});
-    EXPECT_EQ(gpu::join_ranges(program, 0).statements.size(), program.statements.size()) << text;
+    EXPECT_EQ(join_ranges_of(program).statements.size(), program.statements.size()) << text;
+    EXPECT_EQ(faults_of(program), "") << text;
+  }
+}
+
+/// A row or a box that is set again; what changes some of a product's results.
+TEST(JoinRanges, ChoosesBetweenWhatIsSetTwice) {
+  for (const char* text :
+       {"def f(float(M,N) x) -> (y) { y(m,n) = x(m,n)  y(m,0) = 0.5 where m in 0:M }",
+        "def f(float(M,N) x) -> (y) { y(m,n) = x(m,n)  y(m,n) = 0.5 where m in 3:9, n in 1:N }",
+        "def f(float(M,N) x, float(M) b) -> (y) { y(m,n) = x(m,n)  y(m,n) = y(m,n) + b(m) where n in 8:16 }",
+        "def f(half(M,N) x, half(4,8) b) -> (y) { y(m,n) = x(m,n)  y(i+2,j+5) = b(i,j) }",
+        "def f(float(M,N) x, float(N) b) -> (y) { y(m,n) = x(m,n) * 2  y(M-1,n) = b(n) }"}) {
+    const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}});
+    EXPECT_EQ(join_ranges_of(program).statements.size(), 1U) << text;
+    EXPECT_EQ(faults_of(program), "") << text;
+  }
+  for (const char* text :
+       {"def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n)  C(m,n) = max(C(m,n), 0) where m in 0:9 "
+        "}",
+        "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n)  C(m,3) = 1.0 where m in 0:M }"}) {
+    const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}, {"K", 32}});
+    EXPECT_EQ(ir::begin_of(join_ranges_of(program).statements.back().indices[0]), 0) << text;
+    EXPECT_EQ(ir::extent_of(join_ranges_of(program).statements.back().indices[0]), 40) << text;
+    EXPECT_EQ(mapped(program)->kernels.size(), 1U) << text;
+    EXPECT_EQ(faults_of(program), "") << text;
+  }
+}
+
+/// What somebody reads in between; what is read of another place; what would be computed twice.
+TEST(JoinRanges, LeavesWhatIsSetTwiceForAReason) {
+  for (const char* text :
+       {"def f(float(M,N) x) -> (y, z) { y(m,n) = x(m,n)  z(m,n) = y(m,n)  y(m,0) = 0.5 where m in 0:M }",
+        "def f(float(M,N) x) -> (y) { y(m,n) = x(m,n)  y(m,0) = y(m,1) where m in 0:M }",
+        "def f(float(M,N) x) -> (y) { y(m,n) = exp(x(m,n))  y(m,n) = y(m,n) * 2 where m in 0:9 }",
+        "def f(float(M,N) x) -> (y) { y(m,n) = x(m,n) where n in 0:16  y(m,n) = 0.5 where n in 15:20 }"}) {
+    const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}});
+    EXPECT_EQ(join_ranges_of(program).statements.size(), program.statements.size()) << text;
     EXPECT_EQ(faults_of(program), "") << text;
   }
 }
