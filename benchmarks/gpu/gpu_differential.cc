@@ -15,6 +15,7 @@
 #include "tests/random/choices.h"
 #include "tests/random/differential.h"
 #include "tests/random/layouts.h"
+#include "tests/random/placements.h"
 #include "tests/random/products.h"
 #include "tests/random/random.h"
 #include "tests/random/streams.h"
@@ -30,10 +31,11 @@ constexpr const char* kUsage =
 and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 example, and every fourth random program, also with tensors that are aligned to their elements only.
     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
-                     [--streams=N] [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
+                     [--placements=N] [--streams=N] [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
 --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
-tests/random/products.h (default 200), each by default and by a plan that a search would try. --streams: those of
+tests/random/products.h (default 200), each by default and by a plan that a search would try. --placements: those of
+tests/random/placements.h (default 200), likewise. --streams: those of
 tests/random/streams.h (default 200), in one kernel where one may do both products. --warpgroups: those of
 tests/random/warpgroup_products.h (default 200; of sm_90a).
 --strided: all but the examples, with random strides (tests/random/layouts.h).
@@ -47,6 +49,7 @@ struct Arguments {
   uint64_t random = 200;
   uint64_t choices = 200;
   uint64_t products = 200;
+  uint64_t placements = 200;
   uint64_t streams = 200;
   uint64_t warpgroups = 200;
   bool strided = false;
@@ -330,6 +333,12 @@ int run(const Arguments& arguments) {
   }
   std::printf("products: %d runs agree, %d rejected, %d wrong; %.0f s\n", products.agree, products.refused,
               products.wrong, seconds());
+  Counts placements;
+  for (seed = arguments.seed; seed < arguments.seed + arguments.placements && seconds() < arguments.seconds; ++seed) {
+    run_product(random_placement(seed), {}, seed, arguments.strided, placements);
+  }
+  std::printf("placements: %d runs agree, %d rejected, %d wrong; %.0f s\n", placements.agree, placements.refused,
+              placements.wrong, seconds());
   Counts streams;
   for (seed = arguments.seed; seed < arguments.seed + arguments.streams && seconds() < arguments.seconds; ++seed) {
     const options::MappingOptions chained = {.split_reduction = 1, .tensor_cores = true, .chain = true};
@@ -343,7 +352,8 @@ int run(const Arguments& arguments) {
   }
   std::printf("products of warpgroups: %d agree, %d rejected, %d wrong; %.0f s\n", warpgroups.agree, warpgroups.refused,
               warpgroups.wrong, seconds());
-  const int wrong = counts.wrong + random.wrong + choices.wrong + products.wrong + streams.wrong + warpgroups.wrong;
+  const int wrong = counts.wrong + random.wrong + choices.wrong + products.wrong + placements.wrong + streams.wrong +
+                    warpgroups.wrong;
   return wrong > 0 ? 1 : 0;
 }
 
@@ -377,6 +387,8 @@ int main(int argc, char** argv) {
       arguments.choices = std::stoull(*choices);
     } else if (const auto products = value_of(argument, "products")) {
       arguments.products = std::stoull(*products);
+    } else if (const auto placements = value_of(argument, "placements")) {
+      arguments.placements = std::stoull(*placements);
     } else if (const auto streams = value_of(argument, "streams")) {
       arguments.streams = std::stoull(*streams);
     } else if (const auto warpgroups = value_of(argument, "warpgroups")) {

@@ -12,6 +12,7 @@
 #include "tests/gpu/simulated.h"
 #include "tests/gpu/simulator_backend.h"
 #include "tests/random/layouts.h"
+#include "tests/random/placements.h"
 #include "tests/random/products.h"
 #include "tests/random/seeds.h"
 #include "tests/random/warpgroup_products.h"
@@ -23,11 +24,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
     R"(Runs random programs on the simulator of GPU kernels and compares the results with the interpreter's; needs no GPU.
-    simulator_differential [--programs=N] [--schedules=N] [--products=N] [--warpgroups=N] [--seed=S] [--jobs=J]
-                           [--strided=N] [--limit=S] [--seconds=S]
+    simulator_differential [--programs=N] [--schedules=N] [--products=N] [--placements=N] [--warpgroups=N] [--seed=S]
+                           [--jobs=J] [--strided=N] [--limit=S] [--seconds=S]
 --programs: under random options (default 10000). --schedules: programs whose loops are written by random verbs
 (default 2500). --products: defs of tests/random/products.h, each by default and by a plan of tensor cores that a
-search would try (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --strided: all
+search would try (default 0). --placements: those of tests/random/placements.h, by default, by a plan that a search would
+try, and on a device where few elements are many (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --strided: all
 but the schedules in turns, with random strides (default 0). --seed: the first one of each kind (default 1). --jobs:
 processes (default: the machine's cores). --limit: seconds for one program (default 120). --seconds: after which no
 further program is started. Prints each program that is wrong, with the command that repeats it, and stops after ten
@@ -35,7 +37,7 @@ of them. Ends with 0 if none was wrong.
 )";
 
 struct Arguments {
-  int64_t programs = 10000, schedules = 2500, products = 0, warpgroups = 0, strided = 0;
+  int64_t programs = 10000, schedules = 2500, products = 0, placements = 0, warpgroups = 0, strided = 0;
   int64_t seed = 1;
   int64_t jobs = 0;
   int64_t limit = 120;
@@ -71,6 +73,21 @@ Outcome run_product(uint64_t seed, bool strided) {
     if (plans && !plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
   }
   return outcome_of(product.text, program, all, seed, hopper());
+}
+
+Outcome run_placement(uint64_t seed) {
+  const RandomProduct placement = random_placement(seed);
+  const Result<ir::Program> program = try_specialised(placement.text, placement.sizes);
+  gpu::Device busy = hopper();
+  busy.instances_of_launch = 16;
+  std::vector<options::MappingOptions> all = {{}};
+  if (program) {
+    const auto plans = gpu::top(*program, {}, hopper(), 8);
+    if (plans && !plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
+  }
+  const Outcome outcome = outcome_of(placement.text, program, all, seed, hopper());
+  if (outcome.verdict != Outcome::Verdict::kAgrees) return outcome;
+  return outcome_of(placement.text, program, {{}, {.split_reduction = 1}}, seed, busy);
 }
 
 Outcome run_warpgroups(uint64_t seed, bool strided) {
@@ -142,7 +159,7 @@ class Runs {
   /// The arguments that run one program, of this kind.
   static std::string only(const std::string& kind) {
     std::string text;
-    for (const char* other : {"programs", "schedules", "products", "warpgroups", "strided"}) {
+    for (const char* other : {"programs", "schedules", "products", "placements", "warpgroups", "strided"}) {
       text += fmt::format(" --{}={}", other, kind == other ? 1 : 0);
     }
     return text;
@@ -158,6 +175,7 @@ int run(const Arguments& arguments) {
   runs.run("programs", arguments.programs, [](uint64_t seed) { return run_one(seed, simulator_backend(seed)); });
   runs.run("schedules", arguments.schedules, [](uint64_t seed) { return run_one(seed, schedule_backend(seed)); });
   runs.run("products", arguments.products, [](uint64_t seed) { return run_product(seed, false); });
+  runs.run("placements", arguments.placements, run_placement);
   runs.run("warpgroups", arguments.warpgroups, [](uint64_t seed) { return run_warpgroups(seed, false); });
   runs.run("strided", arguments.strided, run_strided);
   return runs.wrong() > 0 ? 1 : 0;
@@ -187,9 +205,9 @@ int main(int argc, char** argv) {
     const bool taken =
         take(argument, "programs", arguments.programs) || take(argument, "schedules", arguments.schedules) ||
         take(argument, "products", arguments.products) || take(argument, "warpgroups", arguments.warpgroups) ||
-        take(argument, "strided", arguments.strided) || take(argument, "seed", arguments.seed) ||
-        take(argument, "jobs", arguments.jobs) || take(argument, "limit", arguments.limit) ||
-        take(argument, "seconds", arguments.seconds);
+        take(argument, "placements", arguments.placements) || take(argument, "strided", arguments.strided) ||
+        take(argument, "seed", arguments.seed) || take(argument, "jobs", arguments.jobs) ||
+        take(argument, "limit", arguments.limit) || take(argument, "seconds", arguments.seconds);
     if (taken) continue;
     std::fprintf(stderr, "simulator_differential: no such argument: %s; --help says which there are\n", argv[i]);
     return 1;

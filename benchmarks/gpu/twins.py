@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Defs with unusual subscripts or spellings beside plain defs that compute and move as much, on a GPU.
+
+    twins.py [--only=WORD,...] [--turns=N] [--library=PATH]
+
+Prints for each the median time of a launch, its plain twin's, both against each other, and what PyTorch takes for the
+same in eager mode. Every result is compared with float64, and launches are captured into CUDA graphs which events time,
+as by time_options.py. Ends with 1 if a result is wrong. tests/gpu/twins_test.cc has the estimates of most of these.
+"""
+import argparse
+import pathlib
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(folder / "board") for folder in (HERE, HERE.parent)]  # as a bundle has it; in the sources
+
+from arrays import TorchArrays  # noqa: E402
+from engine import Library, Refused  # noqa: E402
+from measure import exact_results  # noqa: E402
+from time_options import timed  # noqa: E402
+from timing import Contestant, capture, event_us, first_line  # noqa: E402
+from workloads import Row, Tensor  # noqa: E402
+
+S = 1024
+IMAGES, CHANNELS, EDGE = 16, 128, 28
+ROWS = 4096
+TILES = 512
+
+
+def tensors(type, **shapes):
+    return tuple(Tensor(name, shape, type) for name, shape in shapes.items())
+
+
+def product(name, text, reference, type="half", plain="C(m,n) +=! A(m,k) * B(k,n)", shape=(S, S)):
+    head = f"def f({type}(M,K) A, {type}(K,N) B) -> "
+    return (name, tensors(type, A=(S, S), B=(S, S)), tensors(type, C=shape), head + text,
+            head + f"(C) {{ {plain} }}", reference)
+
+
+def image(name, text, reference, type="half", plain=None, border=1):
+    head = f"def f({type}(B,C,H,W) I, {type}(F,C,3,3) G) -> (O) {{ O(b,f,y,x) +=! "
+    guarded = ("(y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W ? I(b,c,y + r - 1,x + s - 1) : "
+               f"{type}(0)) * G(f,c,r,s) where y in 0:H, x in 0:W")
+    out = EDGE - 2 + 2 * border
+    return (name, tensors(type, I=(IMAGES, CHANNELS, EDGE, EDGE), G=(CHANNELS, CHANNELS, 3, 3)),
+            tensors(type, O=(IMAGES, CHANNELS, out, out)), head + text + " }", head + (plain or guarded) + " }", reference)
+
+
+def around(mode):
+    return lambda i, g: F.conv2d(F.pad(i, (1, 1, 1, 1), mode=mode), g)
+
+
+SOFTMAX = "def f(float(N,D) X) -> ({}) {{ M(n) max=! X(n,d)  E(n,d) = exp(X(n,d) - M(n))  S(n) +=! E(n,d)  {} }}"
+
+
+def softmax(name, store, reference, result="O", columns=ROWS):
+    plain = SOFTMAX.format("O", "O(n,d) = E(n,d) / S(n)")
+    return (name, tensors("float", X=(ROWS, ROWS)), tensors("float", O=(ROWS, columns)), SOFTMAX.format(result, store),
+            plain, reference)
+
+
+def row_sums(name, text, reference, extent=ROWS):
+    return (name, tensors("float", X=(ROWS, ROWS)), tensors("float", S=(extent, )), "def f(float(N,D) X) -> " + text,
+            "def f(float(N,D) X) -> (S) { S(n) +=! X(n,d) }", reference)
+
+
+def tiles(name, text, reference, **inputs):
+    return (name, tensors("float", **inputs), tensors("float", O=(TILES, TILES, 3, 3)), text,
+            "def f(float(F,C,3,3) G, float(3) b) -> (O) { O(f,c,r,s) = G(f,c,r,s) + b(s) }", reference)
+
+
+def first_column_zero(x):
+    result = torch.softmax(x, 1)
+    result[:, 0] = 0
+    return result
+
+
+def first_half_positive(a, b):
+    result = a @ b
+    result[:S // 2].clamp_(min=0)
+    return result
+
+
+TILE = (TILES, TILES, 3, 3)
+CASES = (
+    product("rows of halves reversed", "(half(M,N) C) { C(M-1-m,n) +=! A(m,k) * B(k,n) }",
+            lambda a, b: (a @ b).flip(0)),
+    product("rows of floats reversed", "(float(M,N) C) { C(M-1-m,n) +=! A(m,k) * B(k,n) }",
+            lambda a, b: (a @ b).flip(0), "float"),
+    product("two parts of one tensor",
+            "(half(M,2*N) C) { C(m,n) +=! A(m,k) * B(k,n) where n in 0:N  C(m,n+N) +=! A(m,k) * B(k,n) }",
+            lambda a, b: torch.cat([a @ b, a @ b], 1), shape=(S, 2 * S)),
+    product("some results clamped",
+            "(C) { C(m,n) +=! A(m,k) * B(k,n)  C(m,n) = max(C(m,n), half(0)) where m in 0:M/2 }", first_half_positive),
+    product("reduction reversed", "(C) { C(m,n) +=! A(m,K-1-k) * B(k,n) }", lambda a, b: a.flip(1) @ b),
+    product("operand reversed", "(C) { C(m,n) +=! A(M-1-m,k) * B(k,n) }", lambda a, b: a.flip(0) @ b),
+    image("outside first",
+          "(y + r < 1 || y + r > H || x + s < 1 || x + s > W ? half(0) : I(b,c,y + r - 1,x + s - 1)) * G(f,c,r,s) "
+          "where y in 0:H, x in 0:W", lambda i, g: F.conv2d(i, g, padding=1)),
+    image("one condition after the other",
+          "(y + r >= 1 && y + r <= H ? (x + s >= 1 && x + s <= W ? I(b,c,y + r - 1,x + s - 1) : half(0)) : half(0)) * "
+          "G(f,c,r,s) where y in 0:H, x in 0:W", lambda i, g: F.conv2d(i, g, padding=1)),
+    image("clamped", "I(b,c,clamp(y+r-1,0,H-1),clamp(x+s-1,0,W-1)) * G(f,c,r,s) where y in 0:H, x in 0:W",
+          around("replicate")),
+    image("circular", "I(b,c,(y+r-1+H)%H,(x+s-1+W)%W) * G(f,c,r,s) where y in 0:H, x in 0:W", around("circular")),
+    image("reflected",
+          "I(b,c,H-1-abs(H-1-abs(y+r-1)),W-1-abs(W-1-abs(x+s-1))) * G(f,c,r,s) where y in 0:H, x in 0:W",
+          around("reflect")),
+    image("clamped floats", "I(b,c,clamp(y+r-1,0,H-1),clamp(x+s-1,0,W-1)) * G(f,c,r,s) where y in 0:H, x in 0:W",
+          around("replicate"), "float"),
+    image("window flipped", "I(b,c,y+r,x+s) * G(f,c,2-r,2-s)", lambda i, g: F.conv2d(i, g.flip(2, 3)),
+          plain="I(b,c,y+r,x+s) * G(f,c,r,s)", border=0),
+    softmax("softmax reversed", "O(n,D-1-d) = E(n,d) / S(n)", lambda x: torch.softmax(x, 1).flip(1)),
+    softmax("softmax, a column set", "O(n,d) = E(n,d) / S(n)  O(n,0) = 0.0 where n in 0:N", first_column_zero),
+    softmax("softmax behind a margin", "O(n,d+8) = E(n,d) / S(n)  O(n,j) = 0.0 where j in 0:8, n in 0:N",
+            lambda x: F.pad(torch.softmax(x, 1), (8, 0)), "float(N,D+8) O", ROWS + 8),
+    row_sums("row sums reversed", "(float(N) S) { S(N-1-n) +=! X(n,d) }", lambda x: x.sum(1).flip(0)),
+    row_sums("row sums behind a zero", "(float(N+1) S) { S(0) = 0.0  S(n+1) +=! X(n,d) }",
+             lambda x: F.pad(x.sum(1), (1, 0)), ROWS + 1),
+    ("rows scaled and transposed", tensors("float", X=(ROWS, ROWS)), tensors("float", O=(ROWS, ROWS)),
+     "def f(float(N,D) X) -> (O) { S(n) +=! X(n,d) * X(n,d)  O(d,n) = X(n,d) * rsqrt(S(n)) }",
+     "def f(float(N,D) X) -> (O) { O(d,n) = X(n,d) * 0.5 }",
+     lambda x: (x * (x * x).sum(1, keepdim=True).rsqrt()).T.contiguous()),
+    tiles("tiles of 3 x 3 and their rows",
+          "def f(float(F,C,3,3) G, float(F,C,3) B) -> (O) { O(f,c,r,s) = G(f,c,r,s) + B(f,c,s) }",
+          lambda g, b: g + b[:, :, None, :], G=TILE, B=(TILES, TILES, 3)),
+    tiles("tiles of 3 x 3 flipped",
+          "def f(float(F,C,3,3) G) -> (O) { O(f,c,r,s) = G(f,c,2-r,2-s) where r in 0:3, s in 0:3 }",
+          lambda g: g.flip(2, 3), G=TILE),
+    tiles("tiles of 3 x 3 cut out", "def f(float(3*F,3*C) G) -> (float(F,C,3,3) O) { O(f,c,r,s) = G(3*f+r,3*c+s) }",
+          lambda g: g.view(TILES, 3, TILES, 3).transpose(1, 2).contiguous(), G=(3 * TILES, 3 * TILES)),
+)
+
+
+def row_of(name, inputs, outputs, text, reference):
+    return Row("twin", name, "", "f", inputs, outputs, lambda xp, *arrays: (reference(*arrays), ), text=text)
+
+
+def torch_us(row, inputs, stream, turns):
+    contestant = Contestant("torch", lambda i: row.reference(torch, *inputs), 1)
+    capture(torch, contestant, "hot", stream)
+    graph, launches = contestant.graphs["hot"]
+    return statistics.median([event_us(torch, stream, graph.replay) / launches for _ in range(turns + 2)][2:])
+
+
+def plain_row(case):
+    """The plain def on tensors of its own, with nothing to compare its result with."""
+    name, inputs, outputs, _, text, _ = case
+    if name.startswith("tiles"):
+        inputs = tensors("float", G=TILE, b=(3, ))
+    elif outputs[0].name == "C":
+        outputs = tensors(outputs[0].type, C=(S, S))
+    elif name.startswith("softmax"):
+        outputs = tensors("float", O=(ROWS, ROWS))
+    elif name.startswith("row sums"):
+        outputs = tensors("float", S=(ROWS, ))
+    return row_of(name, inputs, outputs, text, None)
+
+
+def measure(case, library, stream, turns):
+    """Microseconds of the def, of its twin, and of PyTorch; whether the result is right; launches of the def."""
+    arrays = TorchArrays("cuda")
+    name, inputs, outputs, text, _, reference = case
+    row, plain = row_of(name, inputs, outputs, text, reference), plain_row(case)
+    arguments = argparse.Namespace(turns=turns)
+    with torch.inference_mode(), torch.cuda.stream(stream):
+        data = [arrays.make(tensor) for tensor in row.inputs]
+        right = exact_results(row, arrays, data)
+        us, error, _ = timed(row, library, "", data, right, stream, arguments)
+        theirs = torch_us(row, data, stream, turns)
+        data = [arrays.make(tensor) for tensor in plain.inputs]
+        unknown = [torch.zeros(tensor.shape, dtype=torch.float64, device="cuda") for tensor in plain.outputs]
+        plain_us, _, _ = timed(plain, library, "", data, unknown, stream, arguments)
+    return us, plain_us, theirs, error <= row.tolerance
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--library", default="")
+    arguments = parser.parse_args()
+    words = arguments.only.split(",")
+    library, stream, all_right = Library(arguments.library), torch.cuda.Stream(), True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    print(f"{'def':32} {'us':>9} {'plain':>9} {'times':>6} {'PyTorch':>9} {'faster':>6}")
+    for case in CASES:
+        if not any(word in case[0] for word in words):
+            continue
+        try:
+            us, plain, theirs, is_right = measure(case, library, stream, arguments.turns)
+        except Refused as refusal:
+            print(f"{case[0]:32} refused: {first_line(refusal)}")
+            all_right = False
+            continue
+        all_right = all_right and is_right
+        print(f"{case[0]:32} {us:9.2f} {plain:9.2f} {us / plain:6.2f} {theirs:9.2f} {theirs / us:6.2f}"
+              f"{'' if is_right else '  WRONG'}", flush=True)
+    return 0 if all_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
