@@ -49,10 +49,11 @@ class Padder {
  private:
   /// Changes a statement, and returns how many come before it now.
   size_t pad(size_t at) {
-    const ir::Statement& whole = program_.statements[at];
+    ir::Statement& whole = program_.statements[at];
     const bool is_empty =
         std::any_of(whole.indices.begin(), whole.indices.end(), [](const auto& index) { return extent_of(index) < 1; });
     if (!whole.reduces() || whole.guard.defined() || is_empty || reads_of(whole, is_bent).empty()) return 0;
+    whole = counted_upwards(std::move(whole));
     const bool multiplies = is_contraction_(program_, whole);
     ir::Statement padded = whole;
     padded.accesses.clear();
@@ -61,6 +62,7 @@ class Padder {
     for (const hi::Call* read : reads_of(whole, multiplies ? is_reversed : is_bent)) {
       std::optional<Padded> temporary = padded_read(whole, read);
       if (!temporary) return 0;
+      if (multiplies && std::any_of(temporary->at.begin(), temporary->at.end(), is_reversed)) continue;
       const Expr instead = hi::Call::make(read->type, name_of(*temporary, made), temporary->at, hi::Call::PureExtern);
       padded.value = hi::substitute(Expr(read), instead, padded.value);
       if (instead.as<hi::Call>()->name != temporary->tensor.name) continue;
@@ -80,6 +82,33 @@ class Padder {
     const size_t added = made.size();
     std::move(made.begin(), made.end(), std::back_inserter(made_));
     return added;
+  }
+
+  /// The statement with reduction indices counted from their ends where most elements are read so: what is left to copy
+  /// of a convolution's gradient are the weights.
+  ir::Statement counted_upwards(ir::Statement s) const {
+    for (const ir::Index& index : s.indices) {
+      if (!index.is_reduction) continue;
+      double down = 0, up = 0;
+      for (const hi::Call* read : ir::reads_in(program_, s.value)) {
+        double elements = 1;
+        for (const int64_t extent : ir::constant_shape(program_.tensor(read->name))) {
+          elements *= static_cast<double>(extent);
+        }
+        for (const Expr& subscript : read->args) {
+          const std::optional<ir::LinearForm> form = ir::linear_form(subscript);
+          const auto by = form ? form->coefficients.find(index.name) : decltype(form->coefficients.end()){};
+          if (form && by != form->coefficients.end()) (by->second < 0 ? down : up) += elements;
+        }
+      }
+      if (down <= up) continue;
+      const int64_t ends = 2 * begin_of(index) + extent_of(index) - 1;
+      const ir::Substitution reversed = {{index.name, index_constant(ends) - index_variable(index.name)}};
+      s.value = simplify_indices(ir::substitute_variables(s.value, reversed), s.indices);
+      s.accesses.clear();
+      s.index_values.clear();
+    }
+    return s;
   }
 
   /// The temporary that holds the same already, or the new one.

@@ -24,9 +24,9 @@ using IsPadded = std::function<bool(const PaddedProduct&)>;
 ///         ==>   I_padded(d0,d1) = I(d0,clamp(d1 - 1, 0, W - 1))
 ///               F_padded(d0,d1,d2) = F(d0,d1,2 - d2)
 ///               O(f,x) +=! I_padded(c,x + r) * F_padded(f,c,r)
-/// Only where a temporary has not many more elements than the tensor that it copies. Of a statement that is a
-/// contraction by itself only reversed reads are copied. Subscripts that data decide stay (gather_rows.h). Of a
-/// specialised Program.
+/// Reduction indices are counted from their ends where that leaves fewer elements to copy. Only where a temporary has
+/// not many more elements than the tensor that it copies. Of a statement that is a contraction by itself only reversed
+/// reads are copied. Subscripts that data decide stay (gather_rows.h). Of a specialised Program.
 ir::Program pad_operands(ir::Program program,
                          const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction,
                          const IsPadded& is_padded);
