@@ -47,7 +47,29 @@ void add_places(const RowsPlan& plan, Kernel& kernel) {
   }
 }
 
+Launch launch_of(const poly::Scop& scop, const FusedGroup& part, const RowsPlan& plan,
+                 const options::MappingOptions& options, const Device& device, const std::string& name) {
+  Launch launch;
+  launch.code = row_reduction(part, plan, device, name);
+  launch.kernel.scop = scop;
+  launch.kernel.grid = launch.code.grid;
+  launch.kernel.block = launch.code.block;
+  launch.kernel.recipe = Recipe::kRows;
+  const options::MappingOptions chosen = options_of(plan, part);
+  launch.kernel.chosen = following(options, chosen);
+  launch.kernel.loops = loops_of(part, chosen);
+  add_places(plan, launch.kernel);
+  return launch;
+}
+
 }  // namespace
+
+std::optional<Launch> rows_read_apart(const poly::Scop& scop, const FusedGroup& part,
+                                      const options::MappingOptions& options, const Device& device,
+                                      const std::string& name) {
+  const std::optional<RowsPlan> plan = plan_rows_read_apart(part, options, device);
+  return plan ? std::optional(launch_of(scop, part, *plan, options, device, name)) : std::nullopt;
+}
 
 std::optional<RowsLaunch> choose_rows(const poly::Scop& scop, const FusedGroup& part,
                                       const options::MappingOptions& options, const Device& device,
@@ -58,16 +80,7 @@ std::optional<RowsLaunch> choose_rows(const poly::Scop& scop, const FusedGroup& 
   std::optional<RowsLaunch> best;
   double best_us = 0;
   for (const RowsPlan& plan : plans) {
-    Launch launch;
-    launch.code = row_reduction(part, plan, device, name);
-    launch.kernel.scop = scop;
-    launch.kernel.grid = launch.code.grid;
-    launch.kernel.block = launch.code.block;
-    launch.kernel.recipe = Recipe::kRows;
-    const options::MappingOptions chosen = options_of(plan, part);
-    launch.kernel.chosen = following(options, chosen);
-    launch.kernel.loops = loops_of(part, chosen);
-    add_places(plan, launch.kernel);
+    Launch launch = launch_of(scop, part, plan, options, device, name);
     const double us = plans.size() == 1 ? 0 : estimate(launch.code, device, {.in_passes = launch.kernel.in_memory}).us;
     if (best && us >= best_us) continue;
     best = RowsLaunch{std::move(launch), plan};

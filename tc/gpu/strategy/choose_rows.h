@@ -23,4 +23,9 @@ std::optional<RowsLaunch> choose_rows(const poly::Scop& scop, const FusedGroup& 
                                       const options::MappingOptions& options, const Device& device,
                                       const std::string& name, Reasons& reasons);
 
+/// The kernel of a part by the recipe for rows whose lanes may read far apart, element by element.
+std::optional<Launch> rows_read_apart(const poly::Scop& scop, const FusedGroup& part,
+                                      const options::MappingOptions& options, const Device& device,
+                                      const std::string& name);
+
 }  // namespace tc::gpu

@@ -155,6 +155,15 @@ std::optional<Launch> by_elements_read_apart(const poly::Scop& scop, const Fused
   return best;
 }
 
+/// A launch whose threads read their operands from anywhere: a thread for each element, or, where a part has none, as
+/// sums to one number, threads together on each row.
+std::optional<Launch> read_apart(const poly::Scop& scop, const FusedGroup& part, const options::MappingOptions& options,
+                                 const Device& device, const std::string& name) {
+  if (auto elements = by_elements_read_apart(scop, part, options, device, name)) return elements;
+  if (options.strict || !part.members.empty()) return std::nullopt;
+  return rows_read_apart(scop, part, options, device, name);
+}
+
 /// The part by the first recipe that fits it and does as the options say; else why there is none. `unfit` gets those
 /// that do not fit.
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
@@ -181,7 +190,7 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
     }
     add_unfit(Recipe::kRows, known, reasons, unfit);
     if (chooses_sizes(options)) {
-      if (auto elements = by_elements_read_apart(scop, *part, options, device, name)) return elements;
+      if (auto apart = read_apart(scop, *part, options, device, name)) return apart;
     }
   } else {
     unfit.push_back({Recipe::kElements, "its loops are not over whole boxes, or data choose what it writes"});
@@ -192,10 +201,10 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
   return std::nullopt;
 }
 
-/// The launch, or one with a thread for each element, where that takes clearly less time: short reductions, and
+/// The launch, or one whose threads read from anywhere, where that takes clearly less time: short reductions, and
 /// operands that caches hold.
-Launch or_elements_read_apart(Launch launch, const poly::Scop& scop, const options::MappingOptions& options,
-                              const Device& device, const std::string& name) {
+Launch or_read_apart(Launch launch, const poly::Scop& scop, const options::MappingOptions& options,
+                     const Device& device, const std::string& name) {
   constexpr double kClearly = 0.8, kWell = 2;
   const bool may_be_slow = launch.kernel.recipe == Recipe::kRows || launch.kernel.recipe == Recipe::kClassic;
   if (!may_be_slow || !takes_recipes(options) || options.shared_depth || chooses_sizes(options)) return launch;
@@ -203,7 +212,7 @@ Launch or_elements_read_apart(Launch launch, const poly::Scop& scop, const optio
   if (known.us < kWell * std::max({known.memory_us, known.compute_us, 1.0})) return launch;
   const std::optional<FusedGroup> part = fused_group_of(scop);
   if (!part) return launch;
-  std::optional<Launch> other = by_elements_read_apart(scop, *part, options, device, name);
+  std::optional<Launch> other = read_apart(scop, *part, options, device, name);
   const bool is_faster = other && estimate(other->code, device).us < kClearly * known.us;
   return is_faster ? *std::move(other) : std::move(launch);
 }
@@ -219,9 +228,15 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
   };
   const options::MappingOptions options = own(part);
   const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
-  const bool is_worth =
-      options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) || waits_for_updates(part);
-  if (may_separate && is_worth && !fits(part)) {
+  if (!may_separate || fits(part)) return std::vector<poly::Scop>{part};
+  // What is little work takes long where one thread does it.
+  const auto takes_long = [&] {
+    constexpr double kLaunchesUs = 10;
+    return estimate(classic(part, options, device, "").code, device).us > kLaunchesUs;
+  };
+  const bool is_worth = options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) ||
+                        waits_for_updates(part) || takes_long();
+  if (is_worth) {
     TC_TRY(apart, fission(part, options.outer_schedule_options, fits));
     if (!apart.empty()) return apart;
   }
@@ -244,7 +259,7 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
         launch = classic(one, options, device, name);
         launch->kernel.loops = loops_of(one, launch->kernel);
       }
-      launch = or_elements_read_apart(*std::move(launch), one, options, device, name);
+      launch = or_read_apart(*std::move(launch), one, options, device, name);
       launch->kernel.anchor = anchor;
       launch->kernel.unfit = std::move(unfit);
       launch->kernel.separated = launches.size() > 1;

@@ -38,9 +38,10 @@ class Planner {
   Planner(const FusedGroup& part, const options::MappingOptions& options, const Device& device, Reasons& reasons)
       : part_(part), options_(options), device_(device), reasons_(reasons), uses_(uses_of(part)) {}
 
-  std::optional<RowsPlan> plan() {
+  /// `apart`: neighbouring lanes may read elements that are far apart, one by one.
+  std::optional<RowsPlan> plan(bool apart) {
     if (!look()) return std::nullopt;
-    if (!choose_vector(true)) return refuse("neighbouring threads would read elements that are far apart");
+    if (!choose_vector(true) && !apart) return refuse("neighbouring threads would read elements that are far apart");
     choose_lanes();
     if (!plan_.holds_elements) {
       choose_vector(false);
@@ -479,7 +480,13 @@ std::string Planner::fault_of_wish() const {
 
 std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::MappingOptions& options, const Device& device,
                                   Reasons& reasons) {
-  return Planner(part, options, device, reasons).plan();
+  return Planner(part, options, device, reasons).plan(false);
+}
+
+std::optional<RowsPlan> plan_rows_read_apart(const FusedGroup& part, const options::MappingOptions& options,
+                                             const Device& device) {
+  Reasons none;
+  return Planner(part, options, device, none).plan(true);
 }
 
 int64_t RowsPlan::positions(int64_t elements) const {

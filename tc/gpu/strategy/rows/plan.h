@@ -65,6 +65,10 @@ struct RowsPlan {
 std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::MappingOptions& options, const Device& device,
                                   Reasons& reasons);
 
+/// The same where neighbouring lanes may read far apart, element by element.
+std::optional<RowsPlan> plan_rows_read_apart(const FusedGroup& part, const options::MappingOptions& options,
+                                             const Device& device);
+
 /// Plans that keep rows in shared memory, or as much of them as fits:
 ///     max_shared_memory  the most bytes of a block
 /// Empty where there is nothing to keep.
