@@ -17,6 +17,11 @@ Expr only_one(const Expr& condition, const Expr& a, const Expr& b) {
   return hi::Call::make(a.type(), hi::Call::if_then_else, {condition, a, b}, hi::Call::PureIntrinsic);
 }
 
+/// The same where both read within their tensors: so vectorize() may read what the kernel does not write for both.
+Expr one_of(const Expr& condition, const Expr& a, const Expr& b) {
+  return hi::Call::make(a.type(), hi::Call::if_then_else, {condition, a, b, hi::const_true()}, hi::Call::PureIntrinsic);
+}
+
 /// Turns an expression over a statement's indices into one over loop variables, threads and places.
 class BodyMutator : public hi::IRMutator {
  public:
@@ -37,7 +42,7 @@ class BodyMutator : public hi::IRMutator {
   Expr visit(const hi::Call* op) override;
   Expr visit(const hi::Cast* op) override;
   Expr visit(const hi::Select* op) override {
-    return only_one(mutate(op->condition), mutate(op->true_value), mutate(op->false_value));
+    return one_of(mutate(op->condition), mutate(op->true_value), mutate(op->false_value));
   }
   Expr visit(const hi::LT* op) override { return compare(op); }
   Expr visit(const hi::LE* op) override { return compare(op); }

@@ -35,8 +35,9 @@ struct BodyContext {
 /// The subscripts of an element within its place.
 std::vector<Halide::Expr> position_in(const Place& place, const std::vector<poly::Ranged>& subscripts);
 
-/// One instance of a statement: its guard and the store. Index arithmetic is Int(32) where it is proved to fit. A
-/// choice whose other branch may not be evaluated (R6) stays the intrinsic if_then_else.
+/// One instance of a statement: its guard and the store. Index arithmetic is Int(32) where it is proved to fit. Choices
+/// are the intrinsic if_then_else, which evaluates one branch: the other may read outside of its tensor (R6), or what
+/// has not been written yet. Where both read within their tensors, it has a fourth argument, true.
 tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context);
 
 /// Says of a node that it carries out the context's instance of a statement. Without effect where the context does not

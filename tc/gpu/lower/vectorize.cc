@@ -84,11 +84,14 @@ bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 /// One loop over neighbours.
 class Loop {
  public:
+  /// `changing`: the tensors that the kernel writes.
   Loop(const tile::For& loop, int64_t elements, const std::map<std::string, Tensor>& tensors,
-       const Multiples& multiples, const Congruences& congruences, ir::Names& names)
+       const std::set<std::string>& changing, const Multiples& multiples, const Congruences& congruences,
+       ir::Names& names)
       : loop_(loop),
         elements_(elements),
         tensors_(tensors),
+        changing_(changing),
         multiples_(multiples),
         congruences_(congruences),
         names_(names) {}
@@ -116,6 +119,7 @@ class Loop {
   const tile::For& loop_;
   int64_t elements_;
   const std::map<std::string, Tensor>& tensors_;
+  const std::set<std::string>& changing_;
   const Multiples& multiples_;
   const Congruences& congruences_;
   ir::Names& names_;
@@ -253,10 +257,8 @@ Expr Loop::with_vectors(const Expr& value) {
    private:
     using IRMutator::visit;
     Expr visit(const hi::Call* op) override {
-      if (op->is_intrinsic(hi::Call::if_then_else)) {
-        return hi::Call::make(op->type, op->name, {mutate(op->args[0]), op->args[1], op->args[2]}, op->call_type);
-      }
-      if (loop_.written_.count(op->name) == 0) {
+      if (op->is_intrinsic(hi::Call::if_then_else)) return choice(op);
+      if (loop_.written_.count(op->name) == 0 && !(in_branch_ && loop_.changing_.count(op->name) > 0)) {
         const Lane lane = loop_.lane_of(loop_.loads_, op->name, op->args);
         if (lane.vector != nullptr) {
           lane.vector->behind = std::max(lane.vector->behind, lane.shift);
@@ -270,7 +272,19 @@ Expr Loop::with_vectors(const Expr& value) {
       }
       return IRMutator::visit(op);
     }
+    /// Branches that read within their tensors whatever the condition have a fourth argument (lower/body.h).
+    Expr choice(const hi::Call* op) {
+      std::vector<Expr> args = op->args;
+      args[0] = mutate(args[0]);
+      const bool before = std::exchange(in_branch_, true);
+      for (size_t branch : {1, 2}) {
+        if (args.size() > 3) args[branch] = mutate(args[branch]);
+      }
+      in_branch_ = before;
+      return hi::Call::make(op->type, op->name, args, op->call_type);
+    }
     Loop& loop_;
+    bool in_branch_ = false;
   } mutator(*this);
   return mutator.mutate(value);
 }
@@ -500,7 +514,8 @@ bool is_vector_loop(const tile::For& loop, int64_t& elements) {
 
 class Vectorizer {
  public:
-  Vectorizer(std::map<std::string, Tensor> tensors, ir::Names& names) : tensors_(std::move(tensors)), names_(names) {}
+  Vectorizer(std::map<std::string, Tensor> tensors, std::set<std::string> changing, ir::Names& names)
+      : tensors_(std::move(tensors)), changing_(std::move(changing)), names_(names) {}
 
   NodePtr run(const NodePtr& node) {
     if (!node) return node;
@@ -518,7 +533,8 @@ class Vectorizer {
     int64_t elements = 0;
     if (is_vector_loop(s, elements)) {
       if (const NodePtr branches = hoist_choice(s, elements, multiples_, names_)) return run(branches);
-      if (NodePtr result = Loop(s, elements, tensors_, multiples_, congruences_, names_).run()) return result;
+      if (NodePtr result = Loop(s, elements, tensors_, changing_, multiples_, congruences_, names_).run())
+        return result;
     }
     const int64_t* step = ir::constant_int(s.step);
     const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
@@ -536,6 +552,7 @@ class Vectorizer {
   }
 
   const std::map<std::string, Tensor> tensors_;
+  const std::set<std::string> changing_;
   ir::Names& names_;
   Multiples multiples_;
   Congruences congruences_;
@@ -552,7 +569,13 @@ NodePtr vectorize(const NodePtr& body, const ir::Program& program, ir::Names& na
     for (int d = 0; d < tensor.rank(); ++d) shape.push_back(tile::product(tensor.layout.shape()[d]));
     tensors[tensor.name] = {tensor.type, ir::row_major_strides(shape)};
   }
-  return Vectorizer(std::move(tensors), names).run(body);
+  std::set<std::string> changing;
+  tile::for_each_node(body, [&](const tile::Node& node) {
+    tile::for_each_access(node, [&](const tile::NodeAccess& access) {
+      if (access.is_write) changing.insert(access.tensor);
+    });
+  });
+  return Vectorizer(std::move(tensors), std::move(changing), names).run(body);
 }
 
 }  // namespace tc::gpu
