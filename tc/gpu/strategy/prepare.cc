@@ -22,6 +22,7 @@
 #include "tc/gpu/rewrite/split_digits.h"
 #include "tc/gpu/rewrite/split_quotients.h"
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/rewrite/trailing_units.h"
 #include "tc/gpu/rewrite/unfold.h"
 #include "tc/gpu/rewrite/variance_split.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
@@ -120,7 +121,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   std::set<std::string> addressed;
   for (const options::KernelOptions& kernel : options.kernel) addressed.insert(kernel.writes);
   program =
-      ir::reduce_once(ir::plain_choices(order_dims(std::move(program))),
+      ir::reduce_once(ir::plain_choices(drop_trailing_units(order_dims(std::move(program)))),
                       {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = addressed});
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;

@@ -1,0 +1,64 @@
+#include "tc/gpu/rewrite/trailing_units.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/index_expr.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+namespace {
+
+using Halide::Expr;
+
+/// Dimensions that a tensor keeps.
+size_t kept_dims(const ir::Tensor& tensor) {
+  const ir::Shape shape = ir::constant_shape(tensor);
+  size_t kept = shape.size();
+  while (tensor.strides.empty() && kept > 1 && shape[kept - 1] == 1) --kept;
+  return kept;
+}
+
+bool is_mentioned(const ir::Statement& s, const std::string& index) {
+  return std::any_of(s.subscripts.begin(), s.subscripts.end(),
+                     [&](const Expr& subscript) { return ir::mentions(subscript, index); });
+}
+
+/// Takes out indices of one value that the left side no longer has.
+void drop_indices(ir::Statement& s, const ir::Statement& before) {
+  for (size_t i = s.indices.size(); i-- > 0;) {
+    const ir::Index index = s.indices[i];
+    const bool is_gone = !index.is_reduction && is_mentioned(before, index.name) && !is_mentioned(s, index.name);
+    if (!is_gone || extent_of(index) != 1) continue;
+    const ir::Substitution value = {{index.name, index_constant(begin_of(index))}};
+    s.indices.erase(s.indices.begin() + static_cast<long>(i));
+    ir::transform_expressions(s, [&](const Expr& e) { return ir::substitute_variables(e, value); });
+  }
+  s.accesses.clear();
+}
+
+}  // namespace
+
+ir::Program drop_trailing_units(ir::Program program) {
+  std::map<std::string, size_t> kept;
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (const size_t dims = kept_dims(tensor); dims < tensor.extents.size()) kept[tensor.name] = dims;
+  }
+  if (kept.empty()) return program;
+  const std::vector<ir::Statement> before = program.statements;
+  program = with_subscripts(std::move(program), [&](const std::string& tensor, const std::vector<Expr>& old) {
+    const auto found = kept.find(tensor);
+    const size_t dims = found == kept.end() ? old.size() : found->second;
+    return std::vector<Expr>(old.begin(), old.begin() + static_cast<long>(dims));
+  });
+  for (ir::Tensor& tensor : program.tensors) {
+    if (const auto found = kept.find(tensor.name); found != kept.end()) tensor.extents.resize(found->second);
+  }
+  for (size_t s = 0; s < before.size(); ++s) drop_indices(program.statements[s], before[s]);
+  return program;
+}
+
+}  // namespace tc::gpu
