@@ -9,6 +9,7 @@
 #include "tc/gpu/rewrite/gather_extremes.h"
 #include "tc/gpu/rewrite/gather_rows.h"
 #include "tc/gpu/rewrite/hoist.h"
+#include "tc/gpu/rewrite/join_digits.h"
 #include "tc/gpu/rewrite/join_ranges.h"
 #include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/rewrite/memory_order.h"
@@ -83,6 +84,13 @@ bool has_results_of_product(const ir::Program& program, const std::string& tenso
     }
   }
   return false;
+}
+
+/// Whether a statement reads nothing that a product has made.
+bool reads_no_product(const ir::Program& program, const ir::Statement& s) {
+  const auto reads = ir::reads_in(program, s.value);
+  return std::none_of(reads.begin(), reads.end(),
+                      [&](const auto* read) { return has_results_of_product(program, read->name); });
 }
 
 /// Products whose left sides no contraction has, as those of reversed rows, in temporaries, from which they are stored.
@@ -183,6 +191,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
                                    return gains_by_recomputing(stored, made_again, made, ordered.options, device);
                                  });
   }
+  program = join_digits(std::move(program), reads_no_product);
   TileReductions tiles = reduce_in_tiles(std::move(program), ordered.options, device);
   program = std::move(tiles.program);
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
