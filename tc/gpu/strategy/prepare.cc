@@ -20,6 +20,7 @@
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
+#include "tc/gpu/rewrite/reuse_temporaries.h"
 #include "tc/gpu/rewrite/split_digits.h"
 #include "tc/gpu/rewrite/split_quotients.h"
 #include "tc/gpu/rewrite/statements.h"
@@ -166,6 +167,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       return gains_by_tensor_cores(whole, statement, instead, options, device);
     });
   }
+  if (takes_contractions(options)) program = reuse_temporaries(std::move(program), has_results_of_product);
   const auto leave_chip = [&](const ir::Program& whole, const ir::Statement& s) {
     return reduces_across_memory(whole, s) || !busy_parts(whole, s, device).empty();
   };
