@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/divide_later.h"
 #include "tc/gpu/rewrite/drop_overwritten.h"
 #include "tc/gpu/rewrite/factor_sums.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
@@ -158,6 +159,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   program = drop_overwritten(std::move(program));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
   if (takes_contractions(options) && device.tensor_products > 0) {
+    program = divide_later(std::move(program));
     program = factor_sums(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
                                                   const std::vector<FactoredSum>& ways) {
       return choose_factor(whole, statement, ways, options, device);

@@ -1,0 +1,200 @@
+#include "tc/gpu/rewrite/divide_later.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/in_place.h"
+#include "tc/ir/index_expr.h"
+#include "tc/ir/names.h"
+#include "tc/ir/reads.h"
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+
+bool reads_it(const ir::Statement& s, const std::string& tensor) {
+  const auto reads = [&](const Expr& e) { return e.defined() && reads_tensor(e, tensor); };
+  return reads(s.value) || reads(s.guard) || std::any_of(s.subscripts.begin(), s.subscripts.end(), reads);
+}
+
+/// The only statement that writes a tensor; nothing if there are several.
+std::optional<size_t> writer_of(const ir::Program& program, const std::string& tensor) {
+  std::optional<size_t> result;
+  for (size_t s = 0; s < program.statements.size(); ++s) {
+    if (program.statements[s].tensor != tensor) continue;
+    if (result) return std::nullopt;
+    result = s;
+  }
+  return result;
+}
+
+bool is_16_bit_float(Halide::Type type) { return type.is_float() && type.bits() == 16; }
+
+/// A value in two: the element that stays, and what is divided by, or multiplied with, later.
+struct Parts {
+  Expr element, factor;
+  bool divides = false;
+};
+
+class Divider {
+ public:
+  explicit Divider(ir::Program program) : program_(std::move(program)) {}
+
+  ir::Program run() && {
+    for (size_t at = 0; at < program_.statements.size(); ++at) {
+      if (divide(at)) ++at;
+    }
+    return std::move(program_);
+  }
+
+ private:
+  /// Changes a product and its operand, and puts a statement behind it.
+  bool divide(size_t at) {
+    const ir::Statement& product = program_.statements[at];
+    const bool is_sum = product.assign == ir::Assign::kAdd && product.reduces() && product.initialises &&
+                        product.accumulator == Halide::Float(32) && !product.guard.defined();
+    if (!is_sum || !ir::left_is_identity(product)) return false;
+    for (const hi::Call* read : ir::reads_in(program_, product.value)) {
+      const std::optional<size_t> operand = writer_of(program_, read->name);
+      if (!operand || *operand >= at || !is_operand(*operand, at)) continue;
+      if (ir::reads_in(program_, product.value).size() != 2) return false;
+      const auto* factors = product.value.as<hi::Mul>();
+      if (!factors || !is_factor(factors->a, read->name, factors->b)) return false;
+      ir::Statement& definition = program_.statements[*operand];
+      const auto* cast = definition.value.as<hi::Cast>();
+      const std::optional<Parts> parts = cast ? parts_of(cast->value, *operand) : std::nullopt;
+      if (!parts) return false;
+      ir::Substitution names;
+      for (size_t d = 0; d < definition.subscripts.size(); ++d) {
+        names[definition.subscripts[d].as<hi::Variable>()->name] = read->args[d];
+      }
+      const Expr factor = ir::substitute_variables(parts->factor, names);
+      if (uses_reduction(product, factor) || is_changed(factor, *operand, at)) return false;
+      definition.value = hi::Cast::make(definition.value.type(), parts->element);
+      definition.accesses.clear();
+      program_.statements.insert(program_.statements.begin() + static_cast<long>(at) + 1,
+                                 result_of(product, factor, parts->divides));
+      return true;
+    }
+    return false;
+  }
+
+  /// Whether a statement sets all of a temporary of 16 bits that the product alone reads.
+  bool is_operand(size_t operand, size_t product) const {
+    const ir::Statement& s = program_.statements[operand];
+    const ir::Tensor& tensor = program_.tensor(s.tensor);
+    if (s.assign != ir::Assign::kSet || s.guard.defined() || !ir::left_is_identity(s)) return false;
+    if (tensor.role != ir::Role::kTemporary || !is_16_bit_float(tensor.type)) return false;
+    for (size_t i = 0; i < program_.statements.size(); ++i) {
+      if (i != product && reads_it(program_.statements[i], s.tensor)) return false;
+    }
+    return true;
+  }
+
+  /// Whether one of two factors is an element of the tensor, perhaps converted, and the other has none.
+  static bool is_factor(const Expr& a, const std::string& tensor, const Expr& b) {
+    const auto is_it = [&](const Expr& e) {
+      const auto* cast = e.as<hi::Cast>();
+      const auto* call = (cast ? cast->value : e).as<hi::Call>();
+      return call && call->name == tensor;
+    };
+    return is_it(a) != is_it(b);
+  }
+
+  std::optional<Parts> parts_of(const Expr& value, size_t at) const {
+    if (const auto* quotient = value.as<hi::Div>()) {
+      return is_at_most_one(quotient->a, at) ? std::optional(Parts{quotient->a, quotient->b, true}) : std::nullopt;
+    }
+    const auto* product = value.as<hi::Mul>();
+    if (!product) return std::nullopt;
+    if (is_at_most_one(product->a, at)) return Parts{product->a, product->b};
+    return is_at_most_one(product->b, at) ? std::optional(Parts{product->b, product->a}) : std::nullopt;
+  }
+
+  /// Whether a value of the statement `at` is the exponential of a number less the maximum of such numbers.
+  bool is_at_most_one(const Expr& value, size_t at) const {
+    const auto* call = value.as<hi::Call>();
+    if (!call) return false;
+    if (ir::is_tensor_read(program_, call)) {  // of a temporary that is one
+      const std::optional<size_t> definition = writer_of(program_, call->name);
+      if (!definition || *definition >= at) return false;
+      const ir::Statement& s = program_.statements[*definition];
+      const bool sets = s.assign == ir::Assign::kSet && !s.guard.defined() && ir::left_is_identity(s);
+      return sets && !ir::reads_in(program_, s.value).empty() && is_at_most_one(s.value, *definition);
+    }
+    if (call->name != "exp" || call->args.size() != 1) return false;
+    const auto* difference = call->args[0].as<hi::Sub>();
+    const auto* top = difference ? difference->b.as<hi::Call>() : nullptr;
+    return top && ir::is_tensor_read(program_, top) && is_maximum_of(*top, difference->a, at);
+  }
+
+  /// Whether an element is the maximum of a value over all those indices of the statement `at` that it does not have.
+  bool is_maximum_of(const hi::Call& top, const Expr& value, size_t at) const {
+    const std::optional<size_t> writer = writer_of(program_, top.name);
+    if (!writer || *writer >= at) return false;
+    const ir::Statement& s = program_.statements[*writer];
+    if (s.assign != ir::Assign::kMax || !s.initialises || s.guard.defined() || !ir::left_is_identity(s)) return false;
+    ir::Substitution names;
+    std::set<std::string> kept;
+    for (size_t d = 0; d < s.subscripts.size(); ++d) {
+      const auto* variable = top.args[d].as<hi::Variable>();
+      if (!variable || !kept.insert(variable->name).second) return false;
+      names[s.subscripts[d].as<hi::Variable>()->name] = top.args[d];
+    }
+    std::vector<const ir::Index*> own, summed;
+    for (const ir::Index& index : program_.statements[at].indices) {
+      if (kept.count(index.name) == 0) own.push_back(&index);
+    }
+    for (const ir::Index& index : s.indices) {
+      if (index.is_reduction) summed.push_back(&index);
+    }
+    if (own.size() != summed.size()) return false;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (begin_of(*own[i]) != begin_of(*summed[i]) || extent_of(*own[i]) != extent_of(*summed[i])) return false;
+      names[summed[i]->name] = index_variable(own[i]->name);
+    }
+    return hi::equal(hi::simplify(ir::substitute_variables(s.value, names)), hi::simplify(value)) &&
+           !is_changed(value, *writer, at);
+  }
+
+  static bool uses_reduction(const ir::Statement& s, const Expr& e) {
+    return std::any_of(s.indices.begin(), s.indices.end(),
+                       [&](const ir::Index& index) { return index.is_reduction && ir::mentions(e, index.name); });
+  }
+
+  /// Whether a statement behind `first` and up to `last` writes what a value reads.
+  bool is_changed(const Expr& value, size_t first, size_t last) const {
+    for (size_t s = first + 1; s <= last; ++s) {
+      if (reads_tensor(value, program_.statements[s].tensor)) return true;
+    }
+    return false;
+  }
+
+  ir::Statement result_of(const ir::Statement& product, const Expr& factor, bool divides) const {
+    ir::Statement result = product;
+    result.id = ir::Names::among_statements(program_).fresh(product.id + "_divided");
+    std::erase_if(result.indices, [](const ir::Index& index) { return index.is_reduction; });
+    result.assign = ir::Assign::kSet;
+    result.initialises = false;
+    const Expr sum = hi::Call::make(product.accumulator, product.tensor, product.subscripts, hi::Call::PureExtern);
+    const Expr by = factor.type() == sum.type() ? factor : hi::Cast::make(sum.type(), factor);
+    result.value = divides ? sum / by : sum * by;
+    result.accesses.clear();
+    result.index_values.clear();
+    return result;
+  }
+
+  ir::Program program_;
+};
+
+}  // namespace
+
+ir::Program divide_later(ir::Program program) { return Divider(std::move(program)).run(); }
+
+}  // namespace tc::gpu

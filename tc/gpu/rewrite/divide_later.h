@@ -1,0 +1,20 @@
+#pragma once
+
+#include "tc/ir/program.h"
+
+namespace tc::gpu {
+
+/// Divides the sums of a product by what its rows have in common, instead of an operand's elements, as the textbook's
+/// softmax does:
+///     top(n) max=! S(n,m)                                      top(n) max=! S(n,m)
+///     L(n) +=! exp(S(n,m) - top(n))                            L(n) +=! exp(S(n,m) - top(n))
+///     P(n,m) = float16(exp(S(n,m) - top(n)) / L(n))     ==>    P(n,m) = float16(exp(S(n,m) - top(n)))
+///     O(n,d) +=! P(n,m) * V(m,d)                               O(n,d) +=! P(n,m) * V(m,d)
+///                                                              O(n,d) = O(n,d) / L(n)
+/// Then the product may follow its rows before all of them are known (strategy/contraction/online_reduction.h). The
+/// operand is a temporary of 16 bits, which may keep more precision than its type (T5), that the product alone reads.
+/// What is left of it is the exponential of a number less the maximum of all such numbers, so at most 1: no element
+/// overflows that did not before. A factor in the place of the quotient is treated alike. Of a specialised Program.
+ir::Program divide_later(ir::Program program);
+
+}  // namespace tc::gpu
