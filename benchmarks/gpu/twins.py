@@ -86,7 +86,64 @@ def first_half_positive(a, b):
 
 
 TILE = (TILES, TILES, 3, 3)
+HEADS = (64, 2048, 64)
+QKV = "def f(half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+IN_PLACE = QKV + ("S(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  "
+                  "L(b,n) +=! P(b,n,m)  float A(b,n,d) +=! half(P(b,n,m)) * V(b,m,d)  "
+                  "O(b,n,d) = half(A(b,n,d) / L(b,n)) }")
+
+
+def attention(name, text, reference, plain=IN_PLACE):
+    shapes = tensors("half", Q=HEADS, K=HEADS, V=HEADS)
+    return (name, shapes, tensors("half", O=HEADS), QKV + text, plain, reference)
+
+
+def attended(causal):
+    return lambda q, k, v: F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+
+
+def elements(name, text, reference, **inputs):
+    plain = "def f(half(N,D) X) -> (O) { O(n,d) = max(X(n,d), half(0)) }"
+    return (name, tensors("half", **(inputs or {"X": (ROWS, ROWS)})), tensors("half", O=(ROWS, ROWS)),
+            "def f(half(N,D) X) -> (O) { " + text + " }", plain, reference)
+
+
+def moved(name, text, plain, reference, shape, out):
+    return (name, tensors("half", X=shape), tensors("half", O=out), text, plain, reference)
+
+
+SPATIAL = (IMAGES, CHANNELS, 56, 56)
 CASES = (
+    elements("choice of the element", "O(n,d) = X(n,d) > half(0) ? X(n,d) : half(0.1) * X(n,d)",
+             lambda x: F.leaky_relu(x, 0.0999755859375)),
+    elements("triangle", "O(n,d) = d <= n ? X(n,d) : half(0)", torch.tril),
+    moved("heads merged", "def f(half(B,H,T,64) X) -> (O) { O(b,t,64*h+d) = X(b,h,t,d) }",
+          "def f(half(B,H,T,64) X) -> (O) { O(b,h,t,d) = X(b,h,t,d) }",
+          lambda x: x.transpose(1, 2).reshape(8, 2048, 1024), (8, 16, 2048, 64), (8, 2048, 1024)),
+    moved("enlarged", "def f(half(B,C,H,W) X) -> (O) { O(b,c,2*h+i,2*w+j) = X(b,c,h,w) where i in 0:2, j in 0:2 }",
+          "def f(half(B,C,H,W) X) -> (O) { O(b,c,h,w) = X(b,c,h / 2,w / 2) where h in 0:2*H, w in 0:2*W }",
+          lambda x: x.repeat_interleave(2, 2).repeat_interleave(2, 3), SPATIAL, (IMAGES, CHANNELS, 112, 112)),
+    ("sum of row sums", tensors("float", X=(16384, S)), tensors("float", L=()),
+     "def f(float(N,D) X) -> (L) { S(n) +=! X(n,d) * X(n,d)  L +=! S(n) }",
+     "def f(float(N,D) X) -> (L) { L +=! X(n,d) * X(n,d) }", lambda x: (x * x).sum(1).sum()),
+    ("one column", tensors("half", X=(65536, S), W=(S, 1)), tensors("half", Y=(65536, 1)),
+     "def f(half(M,K) X, half(K,1) W) -> (Y) { Y(m,n) +=! X(m,k) * W(k,n) }",
+     "def f(half(M,K) X, half(K,1) W) -> (half(M,1) Y) { Y(m,0) +=! X(m,k) * W(k,0) }", lambda x, w: x @ w),
+    attention("attention, causal mask of its own",
+              "T(b,n,m) = m <= n ? S(b,n,m) * 0.125 : -inf  mx(b,n) max=! T(b,n,m)  P(b,n,m) = exp(T(b,n,m) - mx(b,n))  "
+              "L(b,n) +=! P(b,n,m)  float A(b,n,d) +=! half(P(b,n,m)) * V(b,m,d)  O(b,n,d) = half(A(b,n,d) / L(b,n)) }",
+              attended(True)),
+    attention("attention by the textbook",
+              "T(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! T(b,n,m)  L(b,n) +=! exp(T(b,n,m) - mx(b,n))  "
+              "P(b,n,m) = half(exp(T(b,n,m) - mx(b,n)) / L(b,n))  half O(b,n,d) +=! P(b,n,m) * V(b,m,d) }",
+              attended(False)),
+    attention("attention by exponentials",
+              "T(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! T(b,n,m)  E(b,n,m) = exp(T(b,n,m) - mx(b,n))  "
+              "L(b,n) +=! E(b,n,m)  P(b,n,m) = half(E(b,n,m) / L(b,n))  half O(b,n,d) +=! P(b,n,m) * V(b,m,d) }",
+              attended(False)),
+    image("gradient of a convolution",
+          "(y+1-r >= 0 && y+1-r < H && x+1-s >= 0 && x+1-s < W ? I(b,c,y+1-r,x+1-s) : half(0)) * G(f,c,r,s) "
+          "where y in 0:H, x in 0:W", lambda i, g: F.conv2d(i, g.flip(2, 3), padding=1)),
     product("rows of halves reversed", "(half(M,N) C) { C(M-1-m,n) +=! A(m,k) * B(k,n) }",
             lambda a, b: (a @ b).flip(0)),
     product("rows of floats reversed", "(float(M,N) C) { C(M-1-m,n) +=! A(m,k) * B(k,n) }",
@@ -152,6 +209,8 @@ def plain_row(case):
     name, inputs, outputs, _, text, _ = case
     if name.startswith("tiles"):
         inputs = tensors("float", G=TILE, b=(3, ))
+    elif name.startswith("heads"):
+        outputs = tensors("half", O=inputs[0].shape)
     elif outputs[0].name == "C":
         outputs = tensors(outputs[0].type, C=(S, S))
     elif name.startswith("softmax"):
@@ -187,18 +246,18 @@ def main():
     words = arguments.only.split(",")
     library, stream, all_right = Library(arguments.library), torch.cuda.Stream(), True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    print(f"{'def':32} {'us':>9} {'plain':>9} {'times':>6} {'PyTorch':>9} {'faster':>6}")
+    print(f"{'def':34} {'us':>9} {'plain':>9} {'times':>6} {'PyTorch':>9} {'faster':>6}")
     for case in CASES:
         if not any(word in case[0] for word in words):
             continue
         try:
             us, plain, theirs, is_right = measure(case, library, stream, arguments.turns)
         except Refused as refusal:
-            print(f"{case[0]:32} refused: {first_line(refusal)}")
+            print(f"{case[0]:34} refused: {first_line(refusal)}")
             all_right = False
             continue
         all_right = all_right and is_right
-        print(f"{case[0]:32} {us:9.2f} {plain:9.2f} {us / plain:6.2f} {theirs:9.2f} {theirs / us:6.2f}"
+        print(f"{case[0]:34} {us:9.2f} {plain:9.2f} {us / plain:6.2f} {theirs:9.2f} {theirs / us:6.2f}"
               f"{'' if is_right else '  WRONG'}", flush=True)
     return 0 if all_right else 1
 
