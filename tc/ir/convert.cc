@@ -200,25 +200,52 @@ Expr Converter::node(const lang::TypedExpr& e, const lang::Cast& n) {
 
 Expr Converter::node(const lang::TypedExpr&, const lang::LetRef& n) { return convert(n.value); }
 
+namespace {
+
+bool is_arithmetic(lang::BinaryOp op) {
+  return op == lang::BinaryOp::kAdd || op == lang::BinaryOp::kSub || op == lang::BinaryOp::kMul;
+}
+
+/// The operands of a sum, difference, product or negation, and the branches of a choice; none of anything else.
+std::vector<lang::TypedExprPtr> terms_of(const lang::TypedExpr& e) {
+  if (const auto* unary = std::get_if<lang::TypedUnary>(&e.node)) {
+    return unary->op == lang::UnaryOp::kNot ? std::vector<lang::TypedExprPtr>() : std::vector{unary->operand};
+  }
+  if (const auto* select = std::get_if<lang::Select>(&e.node)) return {select->if_true, select->if_false};
+  const auto* binary = std::get_if<lang::TypedBinary>(&e.node);
+  if (!binary || !is_arithmetic(binary->op)) return {};
+  return {binary->left, binary->right};
+}
+
+/// Whether a value has a sum, difference, product or negation in a narrow type that T3 computes in a wider one.
+bool computes_narrow(const lang::TypedExprPtr& expr) {
+  const lang::TypedExpr& e = without_lets(expr);
+  if (const auto* cast = std::get_if<lang::Cast>(&e.node)) return cast->implicit && computes_narrow(cast->operand);
+  const std::vector<lang::TypedExprPtr> terms = terms_of(e);
+  return (is_narrow(e.type) && !terms.empty()) || std::any_of(terms.begin(), terms.end(), computes_narrow);
+}
+
+}  // namespace
+
 Expr Converter::widen(const lang::TypedExprPtr& expr, Type accumulator) {
   const lang::TypedExpr& e = without_lets(expr);
   if (const auto* cast = std::get_if<lang::Cast>(&e.node); cast && cast->implicit) {
     const ScalarType from = without_lets(cast->operand).type;
     if (is_narrow(from) && (accumulator.is_float() || !is_float(from))) return widen(cast->operand, accumulator);
   }
-  if (is_narrow(e.type) && (accumulator.is_float() || !is_float(e.type))) {
-    if (const auto* unary = std::get_if<lang::TypedUnary>(&e.node)) return negate(widen(unary->operand, accumulator));
-    if (const auto* select = std::get_if<lang::Select>(&e.node)) {
-      return choice(*select, accumulator, [&](const lang::TypedExprPtr& branch) { return widen(branch, accumulator); });
-    }
-    const auto* binary = std::get_if<lang::TypedBinary>(&e.node);
-    if (binary && (binary->op == lang::BinaryOp::kAdd || binary->op == lang::BinaryOp::kSub ||
-                   binary->op == lang::BinaryOp::kMul)) {
-      const Expr left = widen(binary->left, accumulator);
-      return arithmetic(binary->op, left, widen(binary->right, accumulator));
-    }
+  const bool is_narrow_term = is_narrow(e.type) && (accumulator.is_float() || !is_float(e.type));
+  if (!is_narrow_term && (is_narrow(e.type) || !computes_narrow(expr))) return cast_to(accumulator, convert(expr));
+  // What has a wide type is computed in that, and only what is narrow within it in a wider one than its own.
+  const Type own = is_narrow_term ? accumulator : to_halide(e.type);
+  const auto term = [&](const lang::TypedExprPtr& operand) { return widen(operand, own); };
+  if (terms_of(e).empty()) return cast_to(accumulator, convert(expr));
+  if (const auto* unary = std::get_if<lang::TypedUnary>(&e.node)) {
+    return cast_to(accumulator, negate(term(unary->operand)));
   }
-  return cast_to(accumulator, convert(expr));
+  if (const auto* select = std::get_if<lang::Select>(&e.node)) return cast_to(accumulator, choice(*select, own, term));
+  const auto& binary = std::get<lang::TypedBinary>(e.node);
+  const Expr left = term(binary.left);
+  return cast_to(accumulator, arithmetic(binary.op, left, term(binary.right)));
 }
 
 }  // namespace tc::ir

@@ -32,7 +32,7 @@ class Converter {
   Halide::Expr convert(const lang::TypedExprPtr& expr);
 
   /// The right side of a sum or product, in its accumulator (T3). Narrow operands are widened before they are added
-  /// or multiplied, not after, so that there is one rounding: at the end.
+  /// or multiplied, not after, so that there is one rounding: at the end. Within a wider value they get its type.
   Halide::Expr widen(const lang::TypedExprPtr& expr, Halide::Type accumulator);
 
   std::vector<Access> accesses;          ///< reads, in order of the text

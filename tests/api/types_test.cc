@@ -392,6 +392,27 @@ TEST(Types, T3_ValuesOfSumsAreComputedInTheAccumulatorsType) {
       });
 }
 
+/// 300 * 300 is no float16, and half of it is a float32.
+TEST(Types, T3_NarrowValuesWithinWiderOnesAreWideToo) {
+  Tensors inputs;
+  inputs.push_back(tensor_of<int8_t>(vector_of(ScalarType::kInt8, 3), {100, 100, -128}));
+  everywhere(
+      "def f(int8(N) A) -> (float Literal, int32 Mixed, float Set) {\n"
+      "  Literal +=! A(i) * A(i) * 0.5\n"
+      "  Mixed +=! int32(A(i)) + A(i) * A(i)  Set = A(0) * A(0) * 0.5 }",
+      inputs, [&](const std::string& name, const Tensors& outputs) {
+        EXPECT_EQ(outputs[0].data_as<float>()[0], 18192) << name;
+        EXPECT_EQ(outputs[1].data_as<int32_t>()[0], 36456) << name;
+        EXPECT_EQ(outputs[2].data_as<float>()[0], 8) << name;  // no sum: int8, of 10000
+      });
+  Tensors halves;
+  halves.push_back(tensor_of<float>(vector_of(ScalarType::kFloat32, 2), {300, 200}));
+  everywhere("def f(float(N) A) -> (float C) { C +=! half(A(i)) * half(A(i)) * 0.5 }", halves,
+             [&](const std::string& name, const Tensors& outputs) {
+               EXPECT_EQ(outputs[0].data_as<float>()[0], 65000) << name;
+             });
+}
+
 /// An 8-bit input has no gradient, as an integer has none; through a rounding goes that of its argument.
 TEST(Types, T8_GradientsGoThroughEightBitFloats) {
   const auto gradient = [](const char* text) {

@@ -179,6 +179,25 @@ TEST(FromLang, T3_NarrowProductsAreExactInAWiderSum) {
             (Lines{"S0: C(i) +=! int32(A(i, k)) * int32(B(k))"}));
 }
 
+/// What is narrow within a wider value is computed in the wider type.
+TEST(FromLang, T3_NarrowProductsWithinAWiderValueAreWideToo) {
+  const auto value = [](const char* of_halves, const char* expected) {
+    const std::string text =
+        std::string("def f(half(N) A, half(N) B, float s, int8(N) I, int32(N) J) -> (float C) { C +=! ") + of_halves +
+        " }";
+    EXPECT_EQ(statements(program_from(text)), (Lines{std::string("S0: C +=! ") + expected}));
+  };
+  value("A(i) * B(i) * 0.5", "float32(A(i)) * float32(B(i)) * 0.5");
+  value("s * (A(i) * B(i))", "s * (float32(A(i)) * float32(B(i)))");
+  value("(A(i) > B(i) ? A(i) - B(i) : 0.5) * s", "(A(i) > B(i) ? float32(A(i)) - float32(B(i)) : 0.5) * s");
+  value("-(A(i) * A(i)) + s", "float32(A(i)) * float32(A(i)) * -1.0 + s");
+  value("float(J(i) + I(i) * I(i))", "float32(J(i) + int32(I(i) * I(i)))");  // the operand of a cast
+  value("exp(A(i) * B(i)) * s", "float32(exp(A(i) * B(i))) * s");            // and an argument: in their own types
+  value("float(A(i) * B(i)) * s", "float32(A(i) * B(i)) * s");
+  EXPECT_EQ(statements(program_from("def f(int8(N) I, int32(N) J) -> (int32 C) { C +=! J(i) + I(i) * I(i) }")),
+            (Lines{"S0: C +=! J(i) + int32(I(i)) * int32(I(i))"}));
+}
+
 TEST(FromLang, T4_GuardedReadsEvaluateOneBranch) {
   const std::string text = "def f(float(N) A) -> (O) { O(i) = i >= 1 ? A(i - 1) : 0.0 where i in 0:N }";
   EXPECT_EQ(statements(program_from(text)), (Lines{"S0: O(i) = i >= 1 ? A(i - 1) : 0.0"}));

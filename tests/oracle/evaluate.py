@@ -141,17 +141,21 @@ class Evaluator:
         return after.reshape(shape)
 
     def _widened(self, node, own: str, mask: np.ndarray) -> np.ndarray:
-        """T3: + - * and unary - of narrow integers, in the value of a sum or a product, are the accumulator's."""
+        """T3: + - * and unary - of narrow integers, in the value of a sum or a product, are the accumulator's, or those
+        of the wider type that they stand in."""
         node = self._without_let(node)
-        if p.is_integer(node.type) and p.bits(node.type) < 32:
-            if isinstance(node, p.Unary):
-                return -self._widened(node.operand, own, mask)
-            if isinstance(node, p.Select):
-                chosen = np.broadcast_to(self.value(node.condition, mask), mask.shape)
-                return np.where(chosen, self._widened(node.if_true, own, mask & chosen),
-                                self._widened(node.if_false, own, mask & ~chosen))
-            if isinstance(node, p.Binary) and node.op in _ARITHMETIC:
-                return _ARITHMETIC[node.op](self._widened(node.left, own, mask), self._widened(node.right, own, mask))
+        if node.type == "bool":
+            return cast(self.value(node, mask), own)
+        within = own if p.is_integer(node.type) and p.bits(node.type) < 32 else node.type
+        if isinstance(node, p.Unary) and node.op == "-":
+            return cast(-self._widened(node.operand, within, mask), own)
+        if isinstance(node, p.Select):
+            chosen = np.broadcast_to(self.value(node.condition, mask), mask.shape)
+            return cast(np.where(chosen, self._widened(node.if_true, within, mask & chosen),
+                                 self._widened(node.if_false, within, mask & ~chosen)), own)
+        if isinstance(node, p.Binary) and node.op in _ARITHMETIC:
+            return cast(_ARITHMETIC[node.op](self._widened(node.left, within, mask),
+                                             self._widened(node.right, within, mask)), own)
         return cast(self.value(node, mask), own)
 
     def _without_let(self, node):

@@ -180,13 +180,18 @@ class Point:
         """T3: a value as the accumulator has it."""
         while isinstance(node, p.Let):
             node = node.value
-        narrow = p.is_integer(node.type) and p.bits(node.type) < 32
-        if narrow and isinstance(node, p.Unary):
-            return converted(-self.summand(node.operand, own), own, own)
-        if narrow and isinstance(node, p.Select):
-            return self.summand(node.if_true if self.value(node.condition) else node.if_false, own)
-        if narrow and isinstance(node, p.Binary) and node.op in "+-*":
-            return combined(node.op, self.summand(node.left, own), self.summand(node.right, own), own)
+        if node.type == "bool":
+            return converted(self.value(node), node.type, own)
+        within = own if p.is_integer(node.type) and p.bits(node.type) < 32 else node.type
+        if isinstance(node, p.Unary) and node.op == "-":
+            negated = -self.summand(node.operand, within)
+            return converted(wrap(negated, within) if p.is_integer(within) else negated, within, own)
+        if isinstance(node, p.Select):
+            return converted(self.summand(node.if_true if self.value(node.condition) else node.if_false, within), within,
+                             own)
+        if isinstance(node, p.Binary) and node.op in "+-*":
+            return converted(combined(node.op, self.summand(node.left, within), self.summand(node.right, within), within),
+                             within, own)
         return converted(self.value(node), node.type, own)
 
 

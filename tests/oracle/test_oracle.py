@@ -185,6 +185,19 @@ def test_sums_of_narrow_integers_T3():
         assert run(summed, data)["T"][0] == 10000 and run(stored, data)["T"][0] == 16
 
 
+def test_narrow_integers_within_wider_values_T3():
+    """So does one that is added to an int32, or multiplied with a float."""
+    product = p.Binary("*", p.Read("A", (I,), "int8"), p.Read("A", (I,), "int8"))
+    with_integer = p.Binary("+", p.Unary("-", product), p.Read("B", (I,), "int32"))
+    with_float = p.Binary("*", product, p.Read("C", (I,), "float32"))
+    data = {"A": np.array([100], np.int8), "B": np.array([7], np.int32), "C": np.array([0.5], np.float32)}
+    inputs = [tensor("A", "int8", 1), tensor("B", "int32", 1), tensor("C", "float32", 1)]
+    for value, type, expected in ((with_integer, "int32", -9993), (with_float, "float32", 5000)):
+        summed = one("+=", True, value, [over("i", 1)], [*inputs, tensor("T", type, 1, role="result")], [I])
+        for run in (evaluate.evaluate, pointwise.evaluate):
+            assert run(summed, {**data, "T": np.array([5], type)})["T"][0] == expected
+
+
 @pytest.mark.parametrize("value, expected", [
     (1 + 2.0**-11, 1 + 2.0**-10), (-1 - 2.0**-11, -1 - 2.0**-10), (1 + 2.0**-12, 1.0), (2047.5, 2048.0), (0.0, 0.0),
     (2.0**-149, 0.0), (2.0**-137, 2.0**-136), (2.0**-126 * (1 + 2.0**-11), 2.0**-126 * (1 + 2.0**-10)),
