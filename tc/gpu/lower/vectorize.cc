@@ -107,6 +107,7 @@ class Loop {
   hi::ModulusRemainder congruent_offset(const Tensor& tensor, const std::vector<Expr>& first) const;
   Expr without_variable(const Expr& subscript) const;
   const Uniform* uniform_of(const hi::Call* read);
+  bool reads_along(const Expr& condition) const;
   Expr with_vectors(const Expr& value);
   bool is_half(const Expr& value) const;
   Expr with_halves(const Expr& value);
@@ -249,6 +250,27 @@ const Uniform* Loop::uniform_of(const hi::Call* read) {
   return &uniforms_.back();
 }
 
+/// Whether a condition depends on what neighbours read.
+bool Loop::reads_along(const Expr& condition) const {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& variable) : variable_(variable) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      const auto uses_it = [&](const Expr& e) { return hi::expr_uses_var(e, variable_); };
+      found =
+          found || (op->call_type == hi::Call::PureExtern && std::any_of(op->args.begin(), op->args.end(), uses_it));
+      IRVisitor::visit(op);
+    }
+    const std::string& variable_;
+  } finder(loop_.variable);
+  condition.accept(&finder);
+  return finder.found;
+}
+
 Expr Loop::with_vectors(const Expr& value) {
   class Mutator : public hi::IRMutator {
    public:
@@ -272,13 +294,15 @@ Expr Loop::with_vectors(const Expr& value) {
       }
       return IRMutator::visit(op);
     }
-    /// Branches that read within their tensors whatever the condition have a fourth argument (lower/body.h).
+    /// Branches that read within their tensors whatever the condition have a fourth argument (lower/body.h). Where
+    /// indices decide, whole warps may read nothing, which is worth more than vectors: half of a triangle stays unread.
     Expr choice(const hi::Call* op) {
       std::vector<Expr> args = op->args;
+      const bool by_data = loop_.reads_along(args[0]);
       args[0] = mutate(args[0]);
       const bool before = std::exchange(in_branch_, true);
       for (size_t branch : {1, 2}) {
-        if (args.size() > 3) args[branch] = mutate(args[branch]);
+        if (args.size() > 3 && by_data) args[branch] = mutate(args[branch]);
       }
       in_branch_ = before;
       return hi::Call::make(op->type, op->name, args, op->call_type);

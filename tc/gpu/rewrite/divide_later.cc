@@ -48,7 +48,8 @@ class Divider {
 
   ir::Program run() && {
     for (size_t at = 0; at < program_.statements.size(); ++at) {
-      if (divide(at)) ++at;
+      const size_t before = program_.statements.size();
+      if (divide(at)) at += program_.statements.size() - before;
     }
     return std::move(program_);
   }
@@ -80,9 +81,71 @@ class Divider {
       definition.accesses.clear();
       program_.statements.insert(program_.statements.begin() + static_cast<long>(at) + 1,
                                  result_of(product, factor, parts->divides));
+      share(*operand, *parts);
       return true;
     }
     return false;
+  }
+
+  /// Computes the operand's element once, if it is what the factor sums up.
+  void share(size_t operand, const Parts& parts) {
+    if (!parts.element.as<hi::Call>() || parts.element.as<hi::Call>()->name != "exp") return;
+    for (const hi::Call* read : ir::reads_in(program_, parts.factor)) {
+      const std::optional<size_t> writer = writer_of(program_, read->name);
+      if (!writer || *writer >= operand) continue;
+      ir::Statement& sum = program_.statements[*writer];
+      const std::optional<ir::Substitution> names = in_terms_of(sum, *read, program_.statements[operand]);
+      if (sum.assign != ir::Assign::kAdd || sum.accumulator != parts.element.type() || !names) continue;
+      const bool is_it =
+          hi::equal(hi::simplify(ir::substitute_variables(sum.value, *names)), hi::simplify(parts.element)) &&
+          !is_changed(parts.element, *writer, operand);
+      if (!is_it) continue;
+      ir::Names fresh = ir::Names::among_statements(program_);
+      ir::Statement element = program_.statements[operand];
+      ir::Tensor tensor = program_.tensor(element.tensor);
+      tensor.name = fresh.fresh(element.tensor + "_element");
+      tensor.type = element.accumulator = parts.element.type();
+      element.id = fresh.fresh(element.id + "_element");
+      element.tensor = tensor.name;
+      element.value = parts.element;
+      const Expr here = hi::Call::make(tensor.type, tensor.name, element.subscripts, hi::Call::PureExtern);
+      ir::Statement& definition = program_.statements[operand];
+      definition.value = hi::Cast::make(definition.value.type(), here);
+      ir::Substitution back;
+      for (const auto& [own, other] : *names) back[other.as<hi::Variable>()->name] = index_variable(own);
+      sum.value = ir::substitute_variables(here, back);
+      sum.accesses.clear();
+      program_.tensors.push_back(std::move(tensor));
+      program_.statements.insert(program_.statements.begin() + static_cast<long>(*writer), std::move(element));
+      return;
+    }
+  }
+
+  /// The indices of a reduction in terms of those of a statement that reads its element: those that it sums over are
+  /// the ones that the element does not have.
+  static std::optional<ir::Substitution> in_terms_of(const ir::Statement& reduction, const hi::Call& element,
+                                                     const ir::Statement& reader) {
+    if (!reduction.initialises || reduction.guard.defined() || !ir::left_is_identity(reduction)) return std::nullopt;
+    ir::Substitution names;
+    std::set<std::string> kept;
+    for (size_t d = 0; d < reduction.subscripts.size(); ++d) {
+      const auto* variable = element.args[d].as<hi::Variable>();
+      if (!variable || !kept.insert(variable->name).second) return std::nullopt;
+      names[reduction.subscripts[d].as<hi::Variable>()->name] = element.args[d];
+    }
+    std::vector<const ir::Index*> own, summed;
+    for (const ir::Index& index : reader.indices) {
+      if (kept.count(index.name) == 0) own.push_back(&index);
+    }
+    for (const ir::Index& index : reduction.indices) {
+      if (index.is_reduction) summed.push_back(&index);
+    }
+    if (own.size() != summed.size()) return std::nullopt;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (begin_of(*own[i]) != begin_of(*summed[i]) || extent_of(*own[i]) != extent_of(*summed[i])) return std::nullopt;
+      names[summed[i]->name] = index_variable(own[i]->name);
+    }
+    return names;
   }
 
   /// Whether a statement sets all of a temporary of 16 bits that the product alone reads.
@@ -139,27 +202,9 @@ class Divider {
     const std::optional<size_t> writer = writer_of(program_, top.name);
     if (!writer || *writer >= at) return false;
     const ir::Statement& s = program_.statements[*writer];
-    if (s.assign != ir::Assign::kMax || !s.initialises || s.guard.defined() || !ir::left_is_identity(s)) return false;
-    ir::Substitution names;
-    std::set<std::string> kept;
-    for (size_t d = 0; d < s.subscripts.size(); ++d) {
-      const auto* variable = top.args[d].as<hi::Variable>();
-      if (!variable || !kept.insert(variable->name).second) return false;
-      names[s.subscripts[d].as<hi::Variable>()->name] = top.args[d];
-    }
-    std::vector<const ir::Index*> own, summed;
-    for (const ir::Index& index : program_.statements[at].indices) {
-      if (kept.count(index.name) == 0) own.push_back(&index);
-    }
-    for (const ir::Index& index : s.indices) {
-      if (index.is_reduction) summed.push_back(&index);
-    }
-    if (own.size() != summed.size()) return false;
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (begin_of(*own[i]) != begin_of(*summed[i]) || extent_of(*own[i]) != extent_of(*summed[i])) return false;
-      names[summed[i]->name] = index_variable(own[i]->name);
-    }
-    return hi::equal(hi::simplify(ir::substitute_variables(s.value, names)), hi::simplify(value)) &&
+    const std::optional<ir::Substitution> names = in_terms_of(s, top, program_.statements[at]);
+    if (s.assign != ir::Assign::kMax || !names) return false;
+    return hi::equal(hi::simplify(ir::substitute_variables(s.value, *names)), hi::simplify(value)) &&
            !is_changed(value, *writer, at);
   }
 

@@ -14,7 +14,8 @@ namespace tc::gpu {
 /// Then the product may follow its rows before all of them are known (strategy/contraction/online_reduction.h). The
 /// operand is a temporary of 16 bits, which may keep more precision than its type (T5), that the product alone reads.
 /// What is left of it is the exponential of a number less the maximum of all such numbers, so at most 1: no element
-/// overflows that did not before. A factor in the place of the quotient is treated alike. Of a specialised Program.
+/// overflows that did not before. A factor in the place of the quotient is treated alike. Where L sums what is left,
+/// that is computed once, for both. Of a specialised Program.
 ir::Program divide_later(ir::Program program);
 
 }  // namespace tc::gpu
