@@ -33,6 +33,12 @@ Expr make(const Choice& c) {
   return hi::Call::make(c.yes.type(), hi::Call::if_then_else, {c.condition, c.yes, c.no}, hi::Call::PureIntrinsic);
 }
 
+/// Whether it is a number, perhaps converted.
+bool is_number(const Expr& e) {
+  const auto* cast = e.as<hi::Cast>();
+  return hi::is_const(cast ? cast->value : e);
+}
+
 /// The condition's opposite, without a `!` if it consists of comparisons of integers: floats that are no numbers are
 /// neither less nor not less.
 Expr opposite(const Expr& e) {
@@ -81,12 +87,12 @@ class PlainChoices : public hi::IRMutator {
     if (!cast) return result;
     if (const Expr value = without_detour(cast); value.defined()) return value;
     std::optional<Choice> choice = choice_of(cast->value);
-    if (!choice || (!hi::is_const(choice->yes) && !hi::is_const(choice->no))) return result;
-    const auto* read = (hi::is_const(choice->no) ? choice->yes : choice->no).as<hi::Cast>();
+    if (!choice || (!is_number(choice->yes) && !is_number(choice->no))) return result;
+    const auto* read = (is_number(choice->no) ? choice->yes : choice->no).as<hi::Cast>();
     // Only where it makes a read of what is converted: elsewhere one conversion may do for both.
     if (!read || !without_detour(hi::Cast::make(cast->type, Expr(read)).as<hi::Cast>()).defined()) return result;
     for (Expr* value : {&choice->yes, &choice->no}) {
-      *value = hi::is_const(*value) ? hi::simplify(hi::Cast::make(cast->type, *value)) : read->value;
+      *value = is_number(*value) ? hi::simplify(hi::Cast::make(cast->type, *value)) : read->value;
     }
     return make(*choice);
   }
@@ -94,14 +100,15 @@ class PlainChoices : public hi::IRMutator {
   Expr plain(const Expr& e) const {
     std::optional<Choice> choice = choice_of(e);
     if (!choice) return e;
-    if (hi::is_const(choice->yes) && !hi::is_const(choice->no)) {
+    if (is_number(choice->yes) && !is_number(choice->no)) {
       const Expr condition = opposite(choice->condition);
       if (!is_conjunction_of_comparisons(condition)) return e;
       choice = Choice{condition, choice->no, choice->yes, choice->is_select};
     }
-    if (!hi::is_const(choice->no)) return e;
+    if (!is_number(choice->no)) return e;
     const std::optional<Choice> inner = choice_of(choice->yes);
-    const bool is_same = inner && hi::equal(inner->no, choice->no) && reads_in(program_, inner->condition).empty();
+    const bool is_same = inner && hi::equal(hi::simplify(inner->no), hi::simplify(choice->no)) &&
+                         reads_in(program_, inner->condition).empty();
     if (!is_same) return make(*choice);
     return make({hi::And::make(choice->condition, inner->condition), inner->yes, choice->no,
                  choice->is_select && inner->is_select});

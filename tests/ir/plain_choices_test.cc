@@ -22,6 +22,7 @@ TEST(PlainChoices, TheElementComesFirst) {
   EXPECT_EQ(plain("!(i >= 2 && i < 7) ? 0.0 : X(i - 2)"), expected);
   EXPECT_EQ(plain("i < 2 ? 0.0 : (i < 7 ? X(i - 2) : 0.0)"), expected);
   EXPECT_EQ(plain("i >= 2 ? (i >= 7 ? 0.0 : X(i - 2)) : 0.0"), expected);
+  EXPECT_EQ(plain("i < 2 || i >= 7 ? 0 : X(i - 2)"), plain("i >= 2 && i < 7 ? X(i - 2) : 0"));
 }
 
 TEST(PlainChoices, ConversionsThereAndBackGo) {
