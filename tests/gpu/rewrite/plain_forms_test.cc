@@ -47,8 +47,10 @@ TEST(JoinDigits, DigitsOfTheLastDimensionBecomeOneIndex) {
   const Pass pass = [](ir::Program p) { return gpu::join_digits(std::move(p), [](const auto&...) { return true; }); };
   EXPECT_EQ(statements_of(pass(of("float(N,4) X) -> (O) { O(4*n+d) = X(n,d) }"))),
             (Lines{"O(n_d) = X(n_d / 4, n_d % 4)"}));
-  EXPECT_EQ(statements_of(pass(of("float(N,3,2) X) -> (float(6*N+1) O) { O(6*n+2*a+b+1) = X(n,a,b) where n in 0:N }"))),
-            (Lines{"O(n_a_b + 1) = X(n_a_b / 6, n_a_b / 2 % 3, n_a_b % 2)"}));
+  EXPECT_EQ(
+      statements_of(pass(
+          of("float(N,3,2) X) -> (float(6*N+1) O) { O(6*n+2*a+b+1) = X(n,a,b) where n in 0:N, a in 0:3, b in 0:2 }"))),
+      (Lines{"O(n_a_b + 1) = X(n_a_b / 6, n_a_b / 2 % 3, n_a_b % 2)"}));
   EXPECT_EQ(statements_of(pass(of("float(N) A, float(N) B) -> (float(2*N) O) { O(2*j+1) = A(j)  O(2*i) = B(i) }"))),
             (Lines{"O(j) = select(j % 2 == 0, B(j / 2), A(j / 2))"}));
   // Gaps; an index in two dimensions; three residues of four; a residue that is read; sums.
