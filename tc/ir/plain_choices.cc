@@ -1,8 +1,10 @@
 #include "tc/ir/plain_choices.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "tc/ir/index_expr.h"
 #include "tc/ir/reads.h"
@@ -37,6 +39,13 @@ Expr make(const Choice& c) {
 bool is_number(const Expr& e) {
   const auto* cast = e.as<hi::Cast>();
   return hi::is_const(cast ? cast->value : e);
+}
+
+/// Whether two numbers are the same, zeros with their signs.
+bool same_number(const Expr& a, const Expr& b) {
+  const Expr x = hi::simplify(a), y = hi::simplify(b);
+  const double *of_x = hi::as_const_float(x), *of_y = hi::as_const_float(y);
+  return hi::equal(x, y) && (!of_x || !of_y || std::signbit(*of_x) == std::signbit(*of_y));
 }
 
 /// The condition's opposite, without a `!` if it consists of comparisons of integers: floats that are no numbers are
@@ -107,8 +116,7 @@ class PlainChoices : public hi::IRMutator {
     }
     if (!is_number(choice->no)) return e;
     const std::optional<Choice> inner = choice_of(choice->yes);
-    const bool is_same = inner && hi::equal(hi::simplify(inner->no), hi::simplify(choice->no)) &&
-                         reads_in(program_, inner->condition).empty();
+    const bool is_same = inner && same_number(inner->no, choice->no) && reads_in(program_, inner->condition).empty();
     if (!is_same) return make(*choice);
     return make({hi::And::make(choice->condition, inner->condition), inner->yes, choice->no,
                  choice->is_select && inner->is_select});

@@ -3,6 +3,7 @@
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 #include "tests/gpu/simulated.h"
+#include "tests/random/placements.h"
 
 /// A def in an unusual spelling, or with unusual subscripts, is estimated to take little more time than a plain def
 /// that computes and moves as much.
@@ -237,6 +238,18 @@ TEST_P(TwinsOf, AgreeWithTheOracle) {
 std::string name_of(const ::testing::TestParamInfo<Twins>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Cases, TwinsOf, ::testing::ValuesIn(kTwins), name_of);
+
+/// Such defs at random, by default and where few elements are many.
+TEST(Placements, AgreeWithTheOracle) {
+  gpu::Device busy = hopper();
+  busy.instances_of_launch = 16;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const RandomProduct random = random_placement(seed);
+    const Result<ir::Program> program = try_specialised(random.text, random.sizes);
+    ASSERT_TRUE(program) << random.text << program.error().to_string();
+    EXPECT_EQ(difference(*program, {}, seed, seed % 2 == 0 ? hopper() : busy), "") << seed << "\n" << random.text;
+  }
+}
 
 }  // namespace
 }  // namespace tc::testing

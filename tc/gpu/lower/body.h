@@ -40,6 +40,9 @@ std::vector<Halide::Expr> position_in(const Place& place, const std::vector<poly
 /// has not been written yet. Where both read within their tensors, it has a fourth argument, true.
 tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context);
 
+/// Whether both branches of such a choice read within their tensors.
+inline bool may_read_both(const Halide::Internal::Call* choice) { return choice->args.size() > 3; }
+
 /// Says of a node that it carries out the context's instance of a statement. Without effect where the context does not
 /// know all of the statement's indices.
 tile::NodePtr carrying(const poly::Statement& statement, const BodyContext& context, const tile::NodePtr& node);

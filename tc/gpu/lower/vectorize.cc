@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "tc/gpu/lower/body.h"
 #include "tc/gpu/lower/hoist_choice.h"
@@ -302,7 +303,7 @@ Expr Loop::with_vectors(const Expr& value) {
       args[0] = mutate(args[0]);
       const bool before = std::exchange(in_branch_, true);
       for (size_t branch : {1, 2}) {
-        if (args.size() > 3 && by_data) args[branch] = mutate(args[branch]);
+        if (may_read_both(op) && by_data) args[branch] = mutate(args[branch]);
       }
       in_branch_ = before;
       return hi::Call::make(op->type, op->name, args, op->call_type);

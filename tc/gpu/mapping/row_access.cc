@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
@@ -86,8 +88,8 @@ bool is_plain(const Signature& signature) {
 bool tells_loops(const Signature& signature, size_t loops) {
   std::set<std::string> open;
   for (size_t l = 0; l < loops; ++l) open.insert(loop_name(l));
-  for (size_t before = loops + 1; open.size() < before;) {
-    before = open.size();
+  for (bool progress = true; progress;) {
+    progress = false;
     for (const Expr& e : signature) {
       const std::optional<ir::LinearForm> form = ir::linear_form(e);
       if (!form) continue;
@@ -95,7 +97,9 @@ bool tells_loops(const Signature& signature, size_t loops) {
       for (const auto& [name, by] : form->coefficients) {
         if (open.count(name) > 0) unknown.push_back(name);
       }
-      if (unknown.size() == 1) open.erase(unknown[0]);
+      if (unknown.size() != 1) continue;
+      open.erase(unknown[0]);
+      progress = true;
     }
   }
   return open.empty();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tc/gpu/rewrite/statements.h"
@@ -18,11 +19,6 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-bool reads_it(const ir::Statement& s, const std::string& tensor) {
-  const auto reads = [&](const Expr& e) { return e.defined() && reads_tensor(e, tensor); };
-  return reads(s.value) || reads(s.guard) || std::any_of(s.subscripts.begin(), s.subscripts.end(), reads);
-}
-
 /// The only statement that writes a tensor; nothing if there are several.
 std::optional<size_t> writer_of(const ir::Program& program, const std::string& tensor) {
   std::optional<size_t> result;
@@ -36,10 +32,10 @@ std::optional<size_t> writer_of(const ir::Program& program, const std::string& t
 
 bool is_16_bit_float(Halide::Type type) { return type.is_float() && type.bits() == 16; }
 
-/// A value in two: the element that stays, and what is divided by, or multiplied with, later.
-struct Parts {
-  Expr element, factor;
-  bool divides = false;
+/// A quotient of an operand: the element that stays, and the sum of all such elements of a row.
+struct Quotient {
+  Expr element;
+  Expr sum;  ///< a read
 };
 
 class Divider {
@@ -60,7 +56,9 @@ class Divider {
     const ir::Statement& product = program_.statements[at];
     const bool is_sum = product.assign == ir::Assign::kAdd && product.reduces() && product.initialises &&
                         product.accumulator == Halide::Float(32) && !product.guard.defined();
-    if (!is_sum || !ir::left_is_identity(product)) return false;
+    const bool is_empty = std::any_of(product.indices.begin(), product.indices.end(),
+                                      [](const ir::Index& index) { return extent_of(index) < 1; });
+    if (!is_sum || is_empty || !ir::left_is_identity(product)) return false;
     for (const hi::Call* read : ir::reads_in(program_, product.value)) {
       const std::optional<size_t> operand = writer_of(program_, read->name);
       if (!operand || *operand >= at || !is_operand(*operand, at)) continue;
@@ -69,56 +67,50 @@ class Divider {
       if (!factors || !is_factor(factors->a, read->name, factors->b)) return false;
       ir::Statement& definition = program_.statements[*operand];
       const auto* cast = definition.value.as<hi::Cast>();
-      const std::optional<Parts> parts = cast ? parts_of(cast->value, *operand) : std::nullopt;
-      if (!parts) return false;
+      const std::optional<Quotient> quotient = cast ? quotient_of(cast->value, *operand) : std::nullopt;
+      if (!quotient) return false;
       ir::Substitution names;
       for (size_t d = 0; d < definition.subscripts.size(); ++d) {
         names[definition.subscripts[d].as<hi::Variable>()->name] = read->args[d];
       }
-      const Expr factor = ir::substitute_variables(parts->factor, names);
-      if (uses_reduction(product, factor) || is_changed(factor, *operand, at)) return false;
-      definition.value = hi::Cast::make(definition.value.type(), parts->element);
+      const Expr divisor = ir::substitute_variables(quotient->sum, names);
+      if (uses_reduction(product, divisor) || is_changed(divisor, *operand, at)) return false;
+      definition.value = hi::Cast::make(definition.value.type(), quotient->element);
       definition.accesses.clear();
-      program_.statements.insert(program_.statements.begin() + static_cast<long>(at) + 1,
-                                 result_of(product, factor, parts->divides));
-      share(*operand, *parts);
+      program_.statements.insert(program_.statements.begin() + static_cast<long>(at) + 1, result_of(product, divisor));
+      share(*operand, *quotient);
       return true;
     }
     return false;
   }
 
-  /// Computes the operand's element once, if it is what the factor sums up.
-  void share(size_t operand, const Parts& parts) {
-    if (!parts.element.as<hi::Call>() || parts.element.as<hi::Call>()->name != "exp") return;
-    for (const hi::Call* read : ir::reads_in(program_, parts.factor)) {
-      const std::optional<size_t> writer = writer_of(program_, read->name);
-      if (!writer || *writer >= operand) continue;
-      ir::Statement& sum = program_.statements[*writer];
-      const std::optional<ir::Substitution> names = in_terms_of(sum, *read, program_.statements[operand]);
-      if (sum.assign != ir::Assign::kAdd || sum.accumulator != parts.element.type() || !names) continue;
-      const bool is_it =
-          hi::equal(hi::simplify(ir::substitute_variables(sum.value, *names)), hi::simplify(parts.element)) &&
-          !is_changed(parts.element, *writer, operand);
-      if (!is_it) continue;
-      ir::Names fresh = ir::Names::among_statements(program_);
-      ir::Statement element = program_.statements[operand];
-      ir::Tensor tensor = program_.tensor(element.tensor);
-      tensor.name = fresh.fresh(element.tensor + "_element");
-      tensor.type = element.accumulator = parts.element.type();
-      element.id = fresh.fresh(element.id + "_element");
-      element.tensor = tensor.name;
-      element.value = parts.element;
-      const Expr here = hi::Call::make(tensor.type, tensor.name, element.subscripts, hi::Call::PureExtern);
-      ir::Statement& definition = program_.statements[operand];
-      definition.value = hi::Cast::make(definition.value.type(), here);
-      ir::Substitution back;
-      for (const auto& [own, other] : *names) back[other.as<hi::Variable>()->name] = index_variable(own);
-      sum.value = ir::substitute_variables(here, back);
-      sum.accesses.clear();
-      program_.tensors.push_back(std::move(tensor));
-      program_.statements.insert(program_.statements.begin() + static_cast<long>(*writer), std::move(element));
-      return;
+  /// Computes the operand's element once, if the sum has it in full too.
+  void share(size_t operand, const Quotient& quotient) {
+    const auto* call = quotient.element.as<hi::Call>();
+    if (call->name != "exp") return;
+    const auto* read = quotient.sum.as<hi::Call>();
+    const size_t writer = *writer_of(program_, read->name);
+    ir::Names fresh = ir::Names::among_statements(program_);
+    ir::Statement& definition = program_.statements[operand];
+    ir::Statement element = definition;
+    ir::Tensor tensor = program_.tensor(element.tensor);
+    tensor.name = fresh.fresh(element.tensor + "_element");
+    tensor.type = element.accumulator = quotient.element.type();
+    element.id = fresh.fresh(element.id + "_element");
+    element.tensor = tensor.name;
+    element.value = quotient.element;
+    const Expr here = hi::Call::make(tensor.type, tensor.name, element.subscripts, hi::Call::PureExtern);
+    definition.value = hi::Cast::make(definition.value.type(), here);
+    ir::Statement& sum = program_.statements[writer];
+    ir::Substitution back;
+    const ir::Substitution names = *in_terms_of(sum, *read, element);
+    for (const auto& [own, other] : names) {
+      back[other.as<hi::Variable>()->name] = index_variable(own);
     }
+    sum.value = ir::substitute_variables(here, back);
+    sum.accesses.clear();
+    program_.tensors.push_back(std::move(tensor));
+    program_.statements.insert(program_.statements.begin() + static_cast<long>(writer), std::move(element));
   }
 
   /// The indices of a reduction in terms of those of a statement that reads its element: those that it sums over are
@@ -131,7 +123,10 @@ class Divider {
     for (size_t d = 0; d < reduction.subscripts.size(); ++d) {
       const auto* variable = element.args[d].as<hi::Variable>();
       if (!variable || !kept.insert(variable->name).second) return std::nullopt;
-      names[reduction.subscripts[d].as<hi::Variable>()->name] = element.args[d];
+      const std::string& name = reduction.subscripts[d].as<hi::Variable>()->name;
+      const ir::Index* here = index_named(reader, variable->name);
+      if (!here || !same_range(*here, *index_named(reduction, name))) return std::nullopt;
+      names[name] = element.args[d];
     }
     std::vector<const ir::Index*> own, summed;
     for (const ir::Index& index : reader.indices) {
@@ -142,7 +137,7 @@ class Divider {
     }
     if (own.size() != summed.size()) return std::nullopt;
     for (size_t i = 0; i < own.size(); ++i) {
-      if (begin_of(*own[i]) != begin_of(*summed[i]) || extent_of(*own[i]) != extent_of(*summed[i])) return std::nullopt;
+      if (!same_range(*own[i], *summed[i])) return std::nullopt;
       names[summed[i]->name] = index_variable(own[i]->name);
     }
     return names;
@@ -155,7 +150,7 @@ class Divider {
     if (s.assign != ir::Assign::kSet || s.guard.defined() || !ir::left_is_identity(s)) return false;
     if (tensor.role != ir::Role::kTemporary || !is_16_bit_float(tensor.type)) return false;
     for (size_t i = 0; i < program_.statements.size(); ++i) {
-      if (i != product && reads_it(program_.statements[i], s.tensor)) return false;
+      if (i != product && reads_tensor(program_.statements[i], s.tensor)) return false;
     }
     return true;
   }
@@ -170,14 +165,19 @@ class Divider {
     return is_it(a) != is_it(b);
   }
 
-  std::optional<Parts> parts_of(const Expr& value, size_t at) const {
-    if (const auto* quotient = value.as<hi::Div>()) {
-      return is_at_most_one(quotient->a, at) ? std::optional(Parts{quotient->a, quotient->b, true}) : std::nullopt;
-    }
-    const auto* product = value.as<hi::Mul>();
-    if (!product) return std::nullopt;
-    if (is_at_most_one(product->a, at)) return Parts{product->a, product->b};
-    return is_at_most_one(product->b, at) ? std::optional(Parts{product->b, product->a}) : std::nullopt;
+  /// A number of at most 1 by the sum of all such numbers, which is at least 1.
+  std::optional<Quotient> quotient_of(const Expr& value, size_t at) const {
+    const auto* quotient = value.as<hi::Div>();
+    const auto* sum = quotient ? quotient->b.as<hi::Call>() : nullptr;
+    if (!sum || !ir::is_tensor_read(program_, sum) || !is_at_most_one(quotient->a, at)) return std::nullopt;
+    const std::optional<size_t> writer = writer_of(program_, sum->name);
+    if (!writer || *writer >= at || is_changed(quotient->a, *writer, at)) return std::nullopt;
+    const ir::Statement& s = program_.statements[*writer];
+    const std::optional<ir::Substitution> names = in_terms_of(s, *sum, program_.statements[at]);
+    if (s.assign != ir::Assign::kAdd || s.accumulator != quotient->a.type() || !names) return std::nullopt;
+    const Expr summed = ir::substitute_variables(s.value, *names);
+    const bool is_it = hi::equal(hi::simplify(summed), hi::simplify(quotient->a));
+    return is_it ? std::optional(Quotient{quotient->a, quotient->b}) : std::nullopt;
   }
 
   /// Whether a value of the statement `at` is the exponential of a number less the maximum of such numbers.
@@ -221,15 +221,14 @@ class Divider {
     return false;
   }
 
-  ir::Statement result_of(const ir::Statement& product, const Expr& factor, bool divides) const {
+  ir::Statement result_of(const ir::Statement& product, const Expr& divisor) const {
     ir::Statement result = product;
     result.id = ir::Names::among_statements(program_).fresh(product.id + "_divided");
     std::erase_if(result.indices, [](const ir::Index& index) { return index.is_reduction; });
     result.assign = ir::Assign::kSet;
     result.initialises = false;
     const Expr sum = hi::Call::make(product.accumulator, product.tensor, product.subscripts, hi::Call::PureExtern);
-    const Expr by = factor.type() == sum.type() ? factor : hi::Cast::make(sum.type(), factor);
-    result.value = divides ? sum / by : sum * by;
+    result.value = sum / divisor;
     result.accesses.clear();
     result.index_values.clear();
     return result;

@@ -12,10 +12,10 @@ namespace tc::gpu {
 ///     O(n,d) +=! P(n,m) * V(m,d)                               O(n,d) +=! P(n,m) * V(m,d)
 ///                                                              O(n,d) = O(n,d) / L(n)
 /// Then the product may follow its rows before all of them are known (strategy/contraction/online_reduction.h). The
-/// operand is a temporary of 16 bits, which may keep more precision than its type (T5), that the product alone reads.
-/// What is left of it is the exponential of a number less the maximum of all such numbers, so at most 1: no element
-/// overflows that did not before. A factor in the place of the quotient is treated alike. Where L sums what is left,
-/// that is computed once, for both. Of a specialised Program.
+/// operand is a temporary of 16 bits that the product alone reads. What is left of it is the exponential of a number
+/// less the maximum of all such numbers: at most 1, so that nothing overflows. L is their sum, and at least 1, so that
+/// what is left has no fewer digits than the quotient. It is computed once, for the operand and for L. Of a specialised
+/// Program.
 ir::Program divide_later(ir::Program program);
 
 }  // namespace tc::gpu

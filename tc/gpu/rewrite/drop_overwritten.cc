@@ -29,18 +29,12 @@ bool sets_all(const ir::Program& program, const ir::Statement& s) {
   return true;
 }
 
-bool reads_it(const ir::Statement& s, const std::string& tensor) {
-  return reads_tensor(s.value, tensor) || (s.guard.defined() && reads_tensor(s.guard, tensor)) ||
-         std::any_of(s.subscripts.begin(), s.subscripts.end(),
-                     [&](const Halide::Expr& subscript) { return reads_tensor(subscript, tensor); });
-}
-
 /// Whether what statement `at` writes is gone before anybody reads it.
 bool is_overwritten(const ir::Program& program, size_t at) {
   const std::string& tensor = program.statements[at].tensor;
   for (size_t s = at + 1; s < program.statements.size(); ++s) {
     const ir::Statement& statement = program.statements[s];
-    if (reads_it(statement, tensor)) return false;
+    if (reads_tensor(statement, tensor)) return false;
     if (statement.tensor == tensor && sets_all(program, statement)) return true;
     if (statement.tensor == tensor && statement.reduces() && !statement.initialises) return false;
   }

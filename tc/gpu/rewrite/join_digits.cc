@@ -17,10 +17,6 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-const ir::Index& index_named(const ir::Statement& s, const std::string& name) {
-  return *std::find_if(s.indices.begin(), s.indices.end(), [&](const ir::Index& i) { return i.name == name; });
-}
-
 /// An index and what it is multiplied with: the product of the extents of all faster digits.
 using Digit = std::pair<std::string, int64_t>;
 
@@ -31,7 +27,7 @@ std::optional<std::vector<Digit>> digits_of(const ir::Statement& s, const ir::Li
   int64_t below = 1;
   for (const auto& [name, by] : digits) {
     if (by != below) return std::nullopt;
-    below *= extent_of(index_named(s, name));
+    below *= extent_of(*index_named(s, name));
   }
   return digits.size() > 1 && below > 0 ? std::optional(std::move(digits)) : std::nullopt;
 }
@@ -52,15 +48,15 @@ std::optional<ir::Statement> joined(const ir::Program& program, const ir::Statem
                                           [&, digit = name](const Expr& e) { return ir::mentions(e, digit); });
     if (is_elsewhere) return std::nullopt;
     wish = wish.empty() ? name : name + "_" + wish;
-    extent *= extent_of(index_named(s, name));
-    first += by * begin_of(index_named(s, name));
+    extent *= extent_of(*index_named(s, name));
+    first += by * begin_of(*index_named(s, name));
   }
   const std::string name = names.fresh(wish);
   const Expr number = index_variable(name);
   ir::Substitution values;
   for (size_t i = 0; i < digits->size(); ++i) {
     const auto& [digit, by] = (*digits)[i];
-    const ir::Index& index = index_named(s, digit);
+    const ir::Index& index = *index_named(s, digit);
     Expr value = by == 1 ? number : number / index_constant(by);
     if (i + 1 < digits->size()) value = value % index_constant(extent_of(index));
     values[digit] = hi::simplify(value + index.begin);
@@ -101,10 +97,6 @@ std::optional<Residue> residue_of(const ir::Program& program, const ir::Statemen
   return result;
 }
 
-bool same_range(const ir::Index& a, const ir::Index& b) {
-  return begin_of(a) == begin_of(b) && extent_of(a) == extent_of(b);
-}
-
 /// One statement for those from `at` on that set all residues between them; nothing if they do not.
 ///     O(n,2 * j) = a(n,j)
 ///     O(n,2 * j + 1) = b(n,j)   ==>   O(n,j) = j % 2 == 0 ? a(n,j / 2) : b(n,j / 2)
@@ -112,17 +104,17 @@ std::optional<ir::Statement> interleaved(const ir::Program& program, size_t at) 
   const ir::Statement& first = program.statements[at];
   const std::optional<Residue> of_first = residue_of(program, first);
   if (!of_first || at + static_cast<size_t>(of_first->by) > program.statements.size()) return std::nullopt;
-  const ir::Index& along = index_named(first, of_first->index);
+  const ir::Index& along = *index_named(first, of_first->index);
   const Expr number = index_variable(of_first->index);
   const Expr quotient = number / index_constant(of_first->by);
   std::vector<Expr> values(static_cast<size_t>(of_first->by));
   for (size_t i = 0; i < values.size(); ++i) {
     const ir::Statement& s = program.statements[at + i];
     const std::optional<Residue> own = s.tensor == first.tensor ? residue_of(program, s) : std::nullopt;
-    if (!own || own->by != of_first->by || !same_range(index_named(s, own->index), along)) return std::nullopt;
+    if (!own || own->by != of_first->by || !same_range(*index_named(s, own->index), along)) return std::nullopt;
     ir::Substitution names = {{own->index, quotient}};
     for (size_t d = 0; d < own->others.size(); ++d) {
-      if (!same_range(index_named(s, own->others[d]), index_named(first, of_first->others[d]))) return std::nullopt;
+      if (!same_range(*index_named(s, own->others[d]), *index_named(first, of_first->others[d]))) return std::nullopt;
       names[own->others[d]] = index_variable(of_first->others[d]);
     }
     Expr& value = values[static_cast<size_t>(own->rest)];

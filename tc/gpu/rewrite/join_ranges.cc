@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/linear_form.h"
@@ -33,12 +34,6 @@ std::optional<std::pair<std::string, int64_t>> shifted_index(const Expr& e) {
   const std::optional<ir::LinearForm> form = ir::linear_form(e);
   if (!form || form->coefficients.size() != 1 || form->coefficients.begin()->second != 1) return std::nullopt;
   return std::pair(form->coefficients.begin()->first, form->constant);
-}
-
-const ir::Index* index_named(const ir::Statement& s, const std::string& name) {
-  const auto at =
-      std::find_if(s.indices.begin(), s.indices.end(), [&](const ir::Index& index) { return index.name == name; });
-  return at == s.indices.end() ? nullptr : &*at;
 }
 
 /// What a subscript of a statement runs through, if it is an index and a constant, or a constant.
@@ -139,8 +134,8 @@ Expr choice(const Expr& condition, const Expr& yes, const Expr& no) {
 
 class Joiner {
  public:
-  Joiner(ir::Program program, int64_t small, const IsProduct& is_product)
-      : program_(std::move(program)), small_(small), is_product_(is_product) {}
+  Joiner(ir::Program program, int64_t small, const IsProduct& is_product, const MayGo& may_go)
+      : program_(std::move(program)), small_(small), is_product_(is_product), may_go_(may_go) {}
 
   ir::Program run() {
     std::vector<ir::Statement>& statements = program_.statements;
@@ -206,8 +201,10 @@ class Joiner {
   std::optional<ir::Statement> overwritten(size_t a, size_t b) const {
     const ir::Statement &first = program_.statements[a], &second = program_.statements[b];
     if (first.tensor != second.tensor || first.reduces() || second.reduces()) return std::nullopt;
+    if (!may_go_(second.tensor)) return std::nullopt;
     const auto box = box_of(first), part = box_of(second);
     if (!box || !part || !is_part(*part, *box) || !reads_own(second)) return std::nullopt;
+    if (!is_cheap(second, part->back())) return std::nullopt;
     const bool reads_first = reads_tensor(second.value, second.tensor);
     if (!may_move(a, b, reads_first) || (reads_first && !is_copy(first.value))) return std::nullopt;
     std::set<std::string> made = made_here(second);
@@ -261,6 +258,16 @@ class Joiner {
       if (part[d].end() < box[d].end()) add(at < index_constant(part[d].end()));
     }
     return result;
+  }
+
+  /// Whether a part's value takes no more than the choice of it, beside another.
+  bool is_cheap(const ir::Statement& s, const Place& along) const {
+    constexpr double kFew = 8;  // instructions
+    const auto of_read = [&](const hi::Call* call) {
+      return ir::is_tensor_read(program_, call) ? std::optional(1.0) : std::nullopt;
+    };
+    return instructions_of(s.value, of_read) <= kFew &&
+           (along.index.empty() || reads_neighbours(program_, s, along.index));
   }
 
   /// Whether all that a statement reads of its tensor is the element that it writes.
@@ -336,12 +343,13 @@ class Joiner {
   ir::Program program_;
   int64_t small_;
   const IsProduct& is_product_;
+  const MayGo& may_go_;
 };
 
 }  // namespace
 
-ir::Program join_ranges(ir::Program program, int64_t small, const IsProduct& is_product) {
-  return Joiner(std::move(program), small, is_product).run();
+ir::Program join_ranges(ir::Program program, int64_t small, const IsProduct& is_product, const MayGo& may_go) {
+  return Joiner(std::move(program), small, is_product, may_go).run();
 }
 
 }  // namespace tc::gpu

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "tc/ir/program.h"
 
@@ -20,8 +21,10 @@ namespace tc::gpu {
 ///     y(t,0) = 0                              ==>   y(t,d) = d < 1 ? 0 : x(t,d)
 ///     C(m,n) +=! A(m,k) * B(k,n)                    C(m,n) +=! A(m,k) * B(k,n)
 ///     C(m,n) = max(C(m,n), 0) where m in 0:9  ==>   C(m,n) = m < 9 ? max(C(m,n), 0) : C(m,n)
-/// `is_product` says whether a statement is a product by itself. Of a specialised Program.
+/// `is_product` says whether a statement is a product by itself; `may_go`, whether nobody asks for the kernels of a
+/// tensor's statements by their number. Of a specialised Program.
 using IsProduct = std::function<bool(const ir::Program&, const ir::Statement&)>;
-ir::Program join_ranges(ir::Program program, int64_t small, const IsProduct& is_product);
+using MayGo = std::function<bool(const std::string& tensor)>;
+ir::Program join_ranges(ir::Program program, int64_t small, const IsProduct& is_product, const MayGo& may_go);
 
 }  // namespace tc::gpu

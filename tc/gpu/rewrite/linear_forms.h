@@ -46,9 +46,8 @@ class LinearForms {
   std::vector<Dimension> dimensions_;
 };
 
-/// An expression over indices whose reads lie in their tensors for all values of these: where that is not known of a
-/// subscript, it is clamped. Of a statement's expression over dimensions that makes the values that the statement does
-/// not look at, because a guard is false or its forms do not vary by themselves, some values, and keeps all others.
+/// Clamps subscripts that may leave their tensors for some values of the indices. Values that the statement reads stay;
+/// the others become arbitrary: a guard hides them, or its forms do not vary by themselves. Tensors have elements.
 Halide::Expr within_tensors(const ir::Program& program, const Halide::Expr& expr,
                             const std::vector<ir::Index>& indices);
 

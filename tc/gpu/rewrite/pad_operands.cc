@@ -1,6 +1,7 @@
 #include "tc/gpu/rewrite/pad_operands.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,7 +48,8 @@ class Padder {
   }
 
  private:
-  /// Changes a statement, and returns how many come before it now.
+  /// Changes a statement, and returns how many come before it now. Its reduction indices may be counted from their ends
+  /// though it gets none.
   size_t pad(size_t at) {
     ir::Statement& whole = program_.statements[at];
     const bool is_empty =

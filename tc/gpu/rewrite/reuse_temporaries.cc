@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,6 @@ using Halide::Expr;
 bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Expr& x, const Expr& y) { return hi::equal(x, y); });
-}
-
-bool reads_it(const ir::Statement& s, const std::string& tensor) {
-  const auto reads = [&](const Expr& e) { return e.defined() && reads_tensor(e, tensor); };
-  return reads(s.value) || reads(s.guard) || std::any_of(s.subscripts.begin(), s.subscripts.end(), reads);
 }
 
 /// The temporary whose place the one that statement `at` sets may take; nothing: none.
@@ -44,9 +40,9 @@ std::optional<std::string> source_of(const ir::Program& program, size_t at) {
     bool is_free = is_own;
     for (size_t i = 0; i < program.statements.size() && is_free; ++i) {
       const ir::Statement& other = program.statements[i];
-      const bool uses_result = other.tensor == tensor.name || reads_it(other, tensor.name);
-      const bool uses_source = reads_it(other, source.name) || other.tensor == source.name;
-      is_free = i == at || (i < at ? !uses_result && !reads_it(other, source.name) : !uses_source);
+      const bool uses_result = other.tensor == tensor.name || reads_tensor(other, tensor.name);
+      const bool uses_source = reads_tensor(other, source.name) || other.tensor == source.name;
+      is_free = i == at || (i < at ? !uses_result && !reads_tensor(other, source.name) : !uses_source);
     }
     if (is_free) return source.name;
   }
@@ -71,7 +67,7 @@ class Renamer : public hi::IRMutator {
 void rename(ir::Program& program, const std::string& from, const std::string& to) {
   Renamer renamer(from, to);
   for (ir::Statement& s : program.statements) {
-    if (s.tensor != from && !reads_it(s, from)) continue;
+    if (s.tensor != from && !reads_tensor(s, from)) continue;
     if (s.tensor == from) s.tensor = to;
     for (Expr& subscript : s.subscripts) subscript = renamer.mutate(subscript);
     s.value = renamer.mutate(s.value);
@@ -84,12 +80,12 @@ void rename(ir::Program& program, const std::string& from, const std::string& to
 }  // namespace
 
 ir::Program reuse_temporaries(ir::Program program,
-                              const std::function<bool(const ir::Program&, const std::string& tensor)>& is_of_product) {
+                              const std::function<bool(const ir::Program&, const std::string& tensor)>& is_of_product,
+                              const std::function<bool(const std::string& tensor)>& may_go) {
   for (size_t at = 0; at < program.statements.size(); ++at) {
     const std::optional<std::string> source = source_of(program, at);
-    if (!source || !is_of_product(program, *source)) continue;
     const std::string tensor = program.statements[at].tensor;
-    rename(program, tensor, *source);
+    if (source && is_of_product(program, *source) && may_go(tensor)) rename(program, tensor, *source);
   }
   return program;
 }

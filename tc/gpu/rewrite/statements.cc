@@ -128,6 +128,22 @@ bool reads_tensor(const ir::Program& program, const Expr& expr) {
   return reads(expr, [&](const hi::Call* call) { return ir::is_tensor_read(program, call); });
 }
 
+const ir::Index* index_named(const ir::Statement& statement, const std::string& name) {
+  const auto at = std::find_if(statement.indices.begin(), statement.indices.end(),
+                               [&](const ir::Index& index) { return index.name == name; });
+  return at == statement.indices.end() ? nullptr : &*at;
+}
+
+bool same_range(const ir::Index& a, const ir::Index& b) {
+  return begin_of(a) == begin_of(b) && extent_of(a) == extent_of(b);
+}
+
+bool reads_tensor(const ir::Statement& statement, const std::string& tensor) {
+  const auto reads = [&](const Expr& e) { return e.defined() && reads_tensor(e, tensor); };
+  return reads(statement.value) || reads(statement.guard) ||
+         std::any_of(statement.subscripts.begin(), statement.subscripts.end(), reads);
+}
+
 bool reads_tensor(const Expr& expr, const std::string& tensor) {
   return reads(expr, [&](const hi::Call* call) { return call->name == tensor; });
 }

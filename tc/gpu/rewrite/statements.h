@@ -36,10 +36,18 @@ Halide::Expr with_reads_as(const Halide::Expr& expr, const std::string& tensor, 
 /// A reduction over what is left of one index behind its first `done` values; it adds to what is there.
 ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id);
 
-/// Whether an expression reads a tensor that `is_it` accepts; any tensor; the tensor of a name.
+/// The index of a name; null if the statement has none.
+const ir::Index* index_named(const ir::Statement& statement, const std::string& name);
+
+/// Whether two indices have the same values.
+bool same_range(const ir::Index& a, const ir::Index& b);
+
+/// Whether an expression reads a tensor that `is_it` accepts; any tensor; the tensor of a name. Whether a statement
+/// does, in its value, its guard or its subscripts.
 bool reads(const Halide::Expr& expr, const std::function<bool(const Halide::Internal::Call*)>& is_it);
 bool reads_tensor(const ir::Program& program, const Halide::Expr& expr);
 bool reads_tensor(const Halide::Expr& expr, const std::string& tensor);
+bool reads_tensor(const ir::Statement& statement, const std::string& tensor);
 
 /// Whether a read is of a row that data choose, E(I(i), k): a tensor is read in some subscript, but not in the last.
 bool reads_chosen_row(const ir::Program& program, const Halide::Internal::Call* read);

@@ -14,11 +14,24 @@ namespace {
 
 using Halide::Expr;
 
+/// Whether a subscript of a left side has one value because its indices have: others tell instances apart, or data do.
+bool has_one_value(const ir::Statement& s, const Expr& subscript) {
+  if (ir::is_data_dependent(subscript)) return false;
+  return std::all_of(s.indices.begin(), s.indices.end(), [&](const ir::Index& index) {
+    return !ir::mentions(subscript, index.name) || (extent_of(index) == 1 && !index.is_reduction);
+  });
+}
+
 /// Dimensions that a tensor keeps.
-size_t kept_dims(const ir::Tensor& tensor) {
+size_t kept_dims(const ir::Program& program, const ir::Tensor& tensor) {
   const ir::Shape shape = ir::constant_shape(tensor);
+  const auto is_unit = [&](size_t d) {
+    return shape[d] == 1 && std::all_of(program.statements.begin(), program.statements.end(), [&](const auto& s) {
+             return s.tensor != tensor.name || has_one_value(s, s.subscripts[d]);
+           });
+  };
   size_t kept = shape.size();
-  while (tensor.strides.empty() && kept > 1 && shape[kept - 1] == 1) --kept;
+  while (tensor.strides.empty() && kept > 1 && is_unit(kept - 1)) --kept;
   return kept;
 }
 
@@ -45,7 +58,7 @@ void drop_indices(ir::Statement& s, const ir::Statement& before) {
 ir::Program drop_trailing_units(ir::Program program) {
   std::map<std::string, size_t> kept;
   for (const ir::Tensor& tensor : program.tensors) {
-    if (const size_t dims = kept_dims(tensor); dims < tensor.extents.size()) kept[tensor.name] = dims;
+    if (const size_t dims = kept_dims(program, tensor); dims < tensor.extents.size()) kept[tensor.name] = dims;
   }
   if (kept.empty()) return program;
   const std::vector<ir::Statement> before = program.statements;

@@ -133,6 +133,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   program =
       ir::reduce_once(ir::plain_choices(drop_trailing_units(order_dims(std::move(program)))),
                       {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = addressed});
+  const auto may_go = [&](const std::string& tensor) { return addressed.count(tensor) == 0; };
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
   }
@@ -169,7 +170,9 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       return gains_by_tensor_cores(whole, statement, instead, options, device);
     });
   }
-  if (takes_contractions(options)) program = reuse_temporaries(std::move(program), has_results_of_product);
+  if (takes_contractions(options)) {
+    program = reuse_temporaries(std::move(program), has_results_of_product, may_go);
+  }
   const auto leave_chip = [&](const ir::Program& whole, const ir::Statement& s) {
     return reduces_across_memory(whole, s) || !busy_parts(whole, s, device).empty();
   };
@@ -182,7 +185,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   const auto is_product = [&](const ir::Program& whole, const ir::Statement& s) {
     return takes_contractions(options) && is_contraction(whole, s);
   };
-  program = join_ranges(std::move(program), device.instances_of_launch, is_product);
+  program = join_ranges(std::move(program), device.instances_of_launch, is_product, may_go);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
     program = split_products(std::move(program), options, device);
@@ -195,7 +198,9 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
                                    return gains_by_recomputing(stored, made_again, made, ordered.options, device);
                                  });
   }
-  program = join_digits(std::move(program), reads_no_product);
+  program = join_digits(std::move(program), [&](const ir::Program& whole, const ir::Statement& s) {
+    return may_go(s.tensor) && reads_no_product(whole, s);
+  });
   TileReductions tiles = reduce_in_tiles(std::move(program), ordered.options, device);
   program = std::move(tiles.program);
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {

@@ -33,7 +33,9 @@ const char* const kRotary[] = {
     })"};
 
 ir::Program join_ranges_of(const ir::Program& program) {
-  return gpu::join_ranges(program, 0, [](const ir::Program&, const ir::Statement& s) { return s.reduces(); });
+  return gpu::join_ranges(
+      program, 0, [](const ir::Program&, const ir::Statement& s) { return s.reduces(); },
+      [](const std::string&) { return true; });
 }
 
 std::string of_type(const char* text, const char* type) { return std::regex_replace(text, std::regex("real"), type); }
@@ -184,6 +186,8 @@ TEST(JoinRanges, LeavesWhatIsSetTwiceForAReason) {
        {"def f(float(M,N) x) -> (y, z) { y(m,n) = x(m,n)  z(m,n) = y(m,n)  y(m,0) = 0.5 where m in 0:M }",
         "def f(float(M,N) x) -> (y) { y(m,n) = x(m,n)  y(m,0) = y(m,1) where m in 0:M }",
         "def f(float(M,N) x) -> (y) { y(m,n) = exp(x(m,n))  y(m,n) = y(m,n) * 2 where m in 0:9 }",
+        "def f(float(M,N) x, float(N,M) z) -> (y) { y(m,n) = x(m,n)  y(m,n) = z(n,m) where m in 0:9, n in 0:9 }",
+        "def f(float(M,N) x) -> (y) { y(m,n) = x(m,n)  y(m,0) = exp(sin(x(m,0))) where m in 0:M }",
         "def f(float(M,N) x) -> (y) { y(m,n) = x(m,n) where n in 0:16  y(m,n) = 0.5 where n in 15:20 }"}) {
     const ir::Program program = specialised_from(text, {{"M", 40}, {"N", 48}});
     EXPECT_EQ(join_ranges_of(program).statements.size(), program.statements.size()) << text;

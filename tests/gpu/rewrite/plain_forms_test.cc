@@ -71,12 +71,15 @@ TEST(TrailingUnits, DimensionsOfOneElementGo) {
             (Lines{"Y(m) +=! X(m)"}));
   EXPECT_EQ(statements_of(gpu::drop_trailing_units(of("float(1,1) X) -> (Y) { Y(m,i) = X(m,i) + i }"))),
             (Lines{"Y(m) = X(m) + float32(int32(0))"}));
-  expect_unchanged(gpu::drop_trailing_units, {"float(1,N) X) -> (Y) { Y(i,n) = X(i,n) }"});
+  expect_unchanged(gpu::drop_trailing_units, {"float(1,N) X) -> (Y) { Y(i,n) = X(i,n) }",
+                                              "float(N,K) X) -> (float(N,1) S) { S(n,k/8) +=! X(n,k) }",
+                                              "float(N,K) X, int32(K) I) -> (float(N,1) S) { S(n,I(k)) +=! X(n,k) }"});
 }
 
 TEST(ReuseTemporaries, ResultsAreMaskedInPlace) {
   const Pass pass = [](ir::Program p) {
-    return gpu::reuse_temporaries(std::move(p), [](const auto&...) { return true; });
+    return gpu::reuse_temporaries(
+        std::move(p), [](const auto&...) { return true; }, [](const auto&) { return true; });
   };
   EXPECT_EQ(
       statements_of(pass(of("float(M,K) A, float(K,N) B) -> (R) { S(m,n) +=! A(m,k) * B(k,n)  "
@@ -108,8 +111,18 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
       "P(n,m) = half(exp(S(n,m) - top(n)) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
       head + "P(n,m) = half(exp(S(n,m) - top(n)) / L(n))  O(n,d) +=! P(n,m) * V(m,d)  O(n,d) += P(n,0) }",
       head + "P(n,m) = half(exp(S(n,m) - top(n)) / S(n,m))  O(n,d) +=! P(n,m) * V(m,d) }",
-      head + "P(n,m) = exp(S(n,m) - top(n)) / L(n)  O(n,d) +=! P(n,m) * V(m,d) }"};
+      head + "P(n,m) = exp(S(n,m) - top(n)) / L(n)  O(n,d) +=! P(n,m) * V(m,d) }",
+      // A factor, which may be large; rows that the sum has and the operand lacks; a sum of something else.
+      head + "P(n,m) = half(exp(S(n,m) - top(n)) * L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
+      head +
+          "P(n,m) = half(exp(S(n,m) - top(n)) / L(n)) where n in 0:N-2, m in 0:M  O(n,d) +=! P(n,m) * V(m,d) where n "
+          "in 0:N-2, m in 0:M, d in 0:D }",
+      "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  L(n) +=! exp(S(n,m) - top(n)) * 0.5  "
+      "P(n,m) = half(exp(S(n,m) - top(n)) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }"};
   for (const std::string& text : others) expect_unchanged(gpu::divide_later, {text.c_str()});
+  const std::string text = "def f(" + head + "P(n,m) = half(exp(S(n,m) - top(n)) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }";
+  const ir::Program empty = specialised_from(text, {{"N", 8}, {"M", 0}, {"D", 8}});  // 0, and no 0 / 0
+  EXPECT_EQ(statements_of(gpu::divide_later(empty)), statements_of(empty));
 }
 
 TEST(PadOperands, CopiesReadWithinTheirTensors) {

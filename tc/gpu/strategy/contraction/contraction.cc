@@ -93,6 +93,8 @@ class Operands : public hi::IRMutator {
 
   std::optional<Operand> affine(const hi::Call* op) const {
     const ir::Tensor& tensor = program_.tensor(op->name);
+    const ir::Shape shape = ir::constant_shape(tensor);
+    if (std::count(shape.begin(), shape.end(), 0) > 0) return std::nullopt;  // a guard never reads it
     Operand operand{
         op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor), tensor.at_any_address};
     for (const Expr& subscript : op->args) {

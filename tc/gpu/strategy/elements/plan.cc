@@ -230,9 +230,8 @@ void choose_layers(ElementsPlan& plan, const FusedGroup& part, int64_t threads, 
   const int64_t extent = part.members[static_cast<size_t>(above)].extent;
   int64_t most = std::min({block_threads(device) / layer, extent, device.block[2]});
   while (most > 1 && layer * most > kWarp && threads / (layer * most) < 2 * device.processors) most /= 2;
-  if (most < 2) return;
-  plan.above = above;
-  plan.layers = divisor_near(extent, most);
+  plan.layers = most < 2 ? 1 : divisor_near(extent, most);
+  if (plan.layers > 1) plan.above = above;
 }
 
 /// The tensors of which all iterations of reductions, and of the member `deep` if there is one, read the same
@@ -431,8 +430,8 @@ std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& op
   }
   if (plan.beside < 0 && plan.rows > 1) return "there is one row of elements";
   if (plan.above < 0 && plan.layers > 1) return "elements have no third loop for threads in z";
-  if (plan.above >= 0 && plan.rows < part.members[static_cast<size_t>(plan.beside)].extent) {
-    return "threads in z need all of a loop in y";
+  if (plan.above >= 0 && plan.rows != part.members[static_cast<size_t>(plan.beside)].extent) {
+    return "threads in z need as many threads in y as its loop has values";
   }
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
     const int64_t extent = part.members[static_cast<size_t>(m)].extent;

@@ -41,7 +41,10 @@ class Planner {
   /// `apart`: neighbouring lanes may read elements that are far apart, one by one.
   std::optional<RowsPlan> plan(bool apart) {
     if (!look()) return std::nullopt;
-    if (!choose_vector(true) && !apart) return refuse("neighbouring threads would read elements that are far apart");
+    if (!choose_vector(true)) {
+      if (!apart) return refuse("neighbouring threads would read elements that are far apart");
+      plan_.vector = 1;
+    }
     choose_lanes();
     if (!plan_.holds_elements) {
       choose_vector(false);

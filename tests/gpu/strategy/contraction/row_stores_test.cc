@@ -190,7 +190,10 @@ def f({0}(M,K) A, {0}(K,N) B) -> ({0}({1}) C) {{
                                              at);
         const ir::Program program = specialised_from(text, {{"M", 64}, {"N", 40}, {"K", 64}});
         const Result<gpu::Mapping> mapping = mapped(program, *options::mapping_options_from_text(options), device);
-        if (!mapping) continue;  // floats have no tensor cores
+        const bool of_floats = type == std::string("float"),
+                   asks = std::string(options).find("cores") != std::string::npos;
+        ASSERT_EQ(mapping.has_value(), !(of_floats && asks)) << text << options;
+        if (!mapping) continue;
         EXPECT_EQ(unproved(mapping->program), "") << text << options;
         for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
           EXPECT_EQ(coverage.faults, std::vector<std::string>{}) << text << options;

@@ -158,5 +158,19 @@ TEST(Elements, OfSeveralRowsReadTheirColumnOnce) {
   }
 }
 
+/// Layers of threads stand on whole rows.
+TEST(Pointwise, ThreadsInZNeedAllOfALoopInY) {
+  const ir::Program program = specialised_from(
+      "def f(float(F,C,3,3) G, float(F,C,3) B) -> (O) { O(f,c,r,s) = G(f,c,r,s) + B(f,c,s) }", {{"F", 7}, {"C", 11}});
+  for (const std::vector<int64_t>& threads : {std::vector<int64_t>{3, 3, 4}, {3, 3, 28}, {1, 3, 2}}) {
+    EXPECT_EQ(difference(program, {.map_to_threads = threads}), "");
+  }
+  for (const std::vector<int64_t>& threads : {std::vector<int64_t>{3, 8, 4}, {3, 2, 4}}) {
+    const Result<gpu::Mapping> mapping = mapped(program, {.map_to_threads = threads});
+    // Other recipes may do as the options say.
+    if (mapping) EXPECT_EQ(difference_of_mapping(program, *mapping), "");
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing
