@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,23 @@ bool has_one_value(const ir::Statement& s, const Expr& subscript) {
     return !ir::mentions(subscript, index.name) || (extent_of(index) == 1 && !index.is_reduction);
   });
 }
+
+/// The tensors that are read where a guard says so: it may be about the dimension (guarded_read()).
+class GuardedReads : public Halide::Internal::IRVisitor {
+ public:
+  std::set<std::string> tensors;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const Halide::Internal::Call* op) override {
+    const bool before = is_guarded_;
+    is_guarded_ = before || op->is_intrinsic(Halide::Internal::Call::if_then_else);
+    if (is_guarded_) tensors.insert(op->name);
+    IRVisitor::visit(op);
+    is_guarded_ = before;
+  }
+  bool is_guarded_ = false;
+};
 
 /// Dimensions that a tensor keeps.
 size_t kept_dims(const ir::Program& program, const ir::Tensor& tensor) {
@@ -56,8 +74,11 @@ void drop_indices(ir::Statement& s, const ir::Statement& before) {
 }  // namespace
 
 ir::Program drop_trailing_units(ir::Program program) {
+  GuardedReads guarded;
+  for (const ir::Statement& s : program.statements) s.value.accept(&guarded);
   std::map<std::string, size_t> kept;
   for (const ir::Tensor& tensor : program.tensors) {
+    if (guarded.tensors.count(tensor.name) > 0) continue;
     if (const size_t dims = kept_dims(program, tensor); dims < tensor.extents.size()) kept[tensor.name] = dims;
   }
   if (kept.empty()) return program;

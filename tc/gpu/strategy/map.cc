@@ -229,10 +229,14 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
   const options::MappingOptions options = own(part);
   const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
   if (!may_separate || fits(part)) return std::vector<poly::Scop>{part};
-  // What is little work takes long where one thread does it.
+  // What is little work takes long where one thread does it, and no recipe does, whatever sizes the options have.
   const auto takes_long = [&] {
     constexpr double kLaunchesUs = 10;
-    return estimate(classic(part, options, device, "").code, device).us > kLaunchesUs;
+    Reasons reasons;
+    std::vector<Unfit> unfit;
+    const options::MappingOptions of_any_size = without_sizes(options);
+    return !by_recipe(part, of_any_size, device, "", {}, reasons, unfit) &&
+           estimate(classic(part, of_any_size, device, "").code, device).us > kLaunchesUs;
   };
   const bool is_worth = options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) ||
                         waits_for_updates(part) || takes_long();

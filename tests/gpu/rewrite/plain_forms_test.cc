@@ -71,9 +71,11 @@ TEST(TrailingUnits, DimensionsOfOneElementGo) {
             (Lines{"Y(m) +=! X(m)"}));
   EXPECT_EQ(statements_of(gpu::drop_trailing_units(of("float(1,1) X) -> (Y) { Y(m,i) = X(m,i) + i }"))),
             (Lines{"Y(m) = X(m) + float32(int32(0))"}));
-  expect_unchanged(gpu::drop_trailing_units, {"float(1,N) X) -> (Y) { Y(i,n) = X(i,n) }",
-                                              "float(N,K) X) -> (float(N,1) S) { S(n,k/8) +=! X(n,k) }",
-                                              "float(N,K) X, int32(K) I) -> (float(N,1) S) { S(n,I(k)) +=! X(n,k) }"});
+  expect_unchanged(
+      gpu::drop_trailing_units,
+      {"float(1,N) X) -> (Y) { Y(i,n) = X(i,n) }", "float(N,K) X) -> (float(N,1) S) { S(n,k/8) +=! X(n,k) }",
+       "float(N,1) X) -> (O) { O(i,n) = i >= 1 ? X(n,i-1) : 0.0 where i in 0:2 }",
+       "float(N,K) X, int32(K) I) -> (float(N,1) S) { S(n,I(k)) +=! X(n,k) }"});
 }
 
 TEST(ReuseTemporaries, ResultsAreMaskedInPlace) {
