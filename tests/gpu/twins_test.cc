@@ -235,6 +235,21 @@ TEST_P(TwinsOf, AgreeWithTheOracle) {
   }
 }
 
+/// What the report says of each kernel asks for it again.
+TEST_P(TwinsOf, FollowTheirOptions) {
+  const std::string text = text_of(GetParam().text);
+  const ir::Program program = specialised_from(text, sizes_of(text, GetParam().large));
+  const Result<gpu::Mapping> mapping = mapped(program, {}, hopper());
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  options::MappingOptions all = gpu::options_for(*mapping, 0);
+  for (size_t k = 1; k < mapping->kernels.size(); ++k) {
+    for (const options::KernelOptions& own : gpu::options_for(*mapping, k).kernel) all.kernel.push_back(own);
+  }
+  const Result<gpu::Mapping> again = mapped(program, all, hopper());
+  ASSERT_TRUE(again) << options::to_text(all) << again.error().to_string();
+  EXPECT_LE(gpu::estimated_us(*again), 1.1 * gpu::estimated_us(*mapping)) << options::to_text(all);
+}
+
 std::string name_of(const ::testing::TestParamInfo<Twins>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Cases, TwinsOf, ::testing::ValuesIn(kTwins), name_of);

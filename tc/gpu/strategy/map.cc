@@ -189,7 +189,7 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
       if (auto rows = choose_rows(scop, *part, options, device, name, reasons)) return std::move(rows->launch);
     }
     add_unfit(Recipe::kRows, known, reasons, unfit);
-    if (chooses_sizes(options)) {
+    if (!options.tile.empty() || !options.register_tile.empty()) {
       if (auto apart = read_apart(scop, *part, options, device, name)) return apart;
     }
   } else {
@@ -258,6 +258,10 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
       const options::MappingOptions options = options_at(*one.program, anchor, of_def);
       std::vector<Unfit> unfit;
       std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons, unfit);
+      // Options of a scatter say as much as threads alone.
+      if (!launch && takes_recipes(options) && !options.shared_depth && !options.map_to_threads.empty()) {
+        if (const auto part = fused_group_of(one)) launch = read_apart(one, *part, options, device, name);
+      }
       if (!launch) {
         for (const Unfit& other : unfit) TC_LOG(kDetail, "kernel {}: no recipe: {}", name, other.reason);
         launch = classic(one, options, device, name);

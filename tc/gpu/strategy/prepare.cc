@@ -97,13 +97,15 @@ bool reads_no_product(const ir::Program& program, const ir::Statement& s) {
 
 /// Products whose left sides no contraction has, as those of reversed rows, in temporaries, from which they are stored.
 ir::Program products_apart(ir::Program program, const std::set<std::string>& addressed) {
-  return ir::sums_apart(std::move(program),
-                        [&](const ir::Program& whole, const ir::Statement& product, const ir::SumApart& apart) {
-                          if (addressed.count(product.tensor) > 0 || is_contraction(whole, product)) return false;
-                          ir::Program alone = whole;
-                          alone.tensors.push_back(apart.sums);
-                          return is_contraction(alone, apart.sum);
-                        });
+  return ir::sums_apart(
+      std::move(program), [&](const ir::Program& whole, const ir::Statement& product, const ir::SumApart& apart) {
+        // Options that name the sums are those of such a plan.
+        const bool is_kept = addressed.count(product.tensor) > 0 && addressed.count(apart.sums.name) == 0;
+        if (is_kept || is_contraction(whole, product)) return false;
+        ir::Program alone = whole;
+        alone.tensors.push_back(apart.sums);
+        return is_contraction(alone, apart.sum);
+      });
 }
 
 /// Whether copies of its operands make a contraction of a statement, or let tensor cores take it at little cost.
@@ -134,6 +136,11 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       ir::reduce_once(ir::plain_choices(drop_trailing_units(order_dims(std::move(program)))),
                       {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = addressed});
   const auto may_go = [&](const std::string& tensor) { return addressed.count(tensor) == 0; };
+  const auto may_join = [&](const std::string& tensor) {
+    return std::none_of(options.kernel.begin(), options.kernel.end(), [&](const options::KernelOptions& kernel) {
+      return kernel.writes == tensor && kernel.occurrence.has_value();
+    });
+  };
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
   }
@@ -185,7 +192,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   const auto is_product = [&](const ir::Program& whole, const ir::Statement& s) {
     return takes_contractions(options) && is_contraction(whole, s);
   };
-  program = join_ranges(std::move(program), device.instances_of_launch, is_product, may_go);
+  program = join_ranges(std::move(program), device.instances_of_launch, is_product, may_join);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
     program = split_products(std::move(program), options, device);
@@ -199,7 +206,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
                                  });
   }
   program = join_digits(std::move(program), [&](const ir::Program& whole, const ir::Statement& s) {
-    return may_go(s.tensor) && reads_no_product(whole, s);
+    return may_join(s.tensor) && reads_no_product(whole, s);
   });
   TileReductions tiles = reduce_in_tiles(std::move(program), ordered.options, device);
   program = std::move(tiles.program);
