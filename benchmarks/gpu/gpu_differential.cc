@@ -7,6 +7,7 @@
 #include <random>
 
 #include "benchmarks/gpu/on_device.h"
+#include "tc/compile/gpu_target.h"
 #include "tc/gpu/strategy/tunables.h"
 #include "tc/interp/compare.h"
 #include "tc/options/presets.h"
@@ -255,7 +256,10 @@ void run_product(const RandomProduct& product, const options::MappingOptions& as
   }
   program = laid_out(*program, seed, strided);
   std::vector<options::MappingOptions> all = {{}};
-  if (const auto plans = gpu::top(*program, asked, {}, 8)) {
+  // Plans of another device may be options that have no kernel on this one.
+  const Result<compile::GpuTarget> target = compile::target_of_device(0);
+  if (!target) return report_wrong(target.error().to_string(), counts);
+  if (const auto plans = gpu::top(*program, asked, target->device, 8)) {
     if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
   }
   for (const options::MappingOptions& options : all) {
