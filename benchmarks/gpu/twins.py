@@ -3,8 +3,8 @@
 
     twins.py [--only=WORD,...] [--turns=N] [--library=PATH]
 
-Prints for each the median time of a launch, its plain twin's, both against each other, and what PyTorch takes for the
-same in eager mode. Every result is compared with float64, and launches are captured into CUDA graphs which events time,
+Prints the median time of a launch of each def, and that of its plain twin. Behind these stand the time of PyTorch in
+eager mode, and ratios. Every result is compared with float64. Launches are captured into CUDA graphs which events time,
 as by time_options.py. Ends with 1 if a result is wrong. tests/gpu/twins_test.cc has the estimates of most of these.
 """
 import argparse

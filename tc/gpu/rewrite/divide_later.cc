@@ -189,12 +189,23 @@ class Divider {
       if (!definition || *definition >= at) return false;
       const ir::Statement& s = program_.statements[*definition];
       const bool sets = s.assign == ir::Assign::kSet && !s.guard.defined() && ir::left_is_identity(s);
-      return sets && !ir::reads_in(program_, s.value).empty() && is_at_most_one(s.value, *definition);
+      return sets && has_same_ranges(s, *call, program_.statements[at]) && is_at_most_one(s.value, *definition);
     }
     if (call->name != "exp" || call->args.size() != 1) return false;
     const auto* difference = call->args[0].as<hi::Sub>();
     const auto* top = difference ? difference->b.as<hi::Call>() : nullptr;
     return top && ir::is_tensor_read(program_, top) && is_maximum_of(*top, difference->a, at);
+  }
+
+  /// Whether a reader looks at all that a definition sets, element by element: else the largest might be left out.
+  static bool has_same_ranges(const ir::Statement& definition, const hi::Call& read, const ir::Statement& reader) {
+    for (size_t d = 0; d < definition.subscripts.size(); ++d) {
+      const auto* variable = read.args[d].as<hi::Variable>();
+      const ir::Index* here = variable ? index_named(reader, variable->name) : nullptr;
+      const std::string& name = definition.subscripts[d].as<hi::Variable>()->name;
+      if (!here || !same_range(*here, *index_named(definition, name))) return false;
+    }
+    return true;
   }
 
   /// Whether an element is the maximum of a value over all those indices of the statement `at` that it does not have.

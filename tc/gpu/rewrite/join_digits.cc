@@ -26,7 +26,7 @@ std::optional<std::vector<Digit>> digits_of(const ir::Statement& s, const ir::Li
   std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.second < b.second; });
   int64_t below = 1;
   for (const auto& [name, by] : digits) {
-    if (by != below) return std::nullopt;
+    if (by != below || !index_named(s, name)) return std::nullopt;
     below *= extent_of(*index_named(s, name));
   }
   return digits.size() > 1 && below > 0 ? std::optional(std::move(digits)) : std::nullopt;
@@ -89,9 +89,10 @@ std::optional<Residue> residue_of(const ir::Program& program, const ir::Statemen
   Residue result{form->coefficients.begin()->first, form->coefficients.begin()->second, form->constant, {}};
   constexpr int64_t kMost = 4;
   if (result.by < 2 || result.by > kMost || result.rest < 0 || result.rest >= result.by) return std::nullopt;
+  if (!index_named(s, result.index)) return std::nullopt;
   for (size_t d = 0; d + 1 < s.subscripts.size(); ++d) {
     const auto* variable = s.subscripts[d].as<hi::Variable>();
-    if (!variable || variable->name == result.index) return std::nullopt;
+    if (!variable || variable->name == result.index || !index_named(s, variable->name)) return std::nullopt;
     result.others.push_back(variable->name);
   }
   return result;

@@ -119,6 +119,10 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
       head +
           "P(n,m) = half(exp(S(n,m) - top(n)) / L(n)) where n in 0:N-2, m in 0:M  O(n,d) +=! P(n,m) * V(m,d) where n "
           "in 0:N-2, m in 0:M, d in 0:D }",
+      // Sums that leave out the largest.
+      "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp(S(n,m) - top(n))  "
+      "L(n) +=! E(n,m) where n in 0:N, m in 0:M-2  P(n,m) = half(E(n,m) / L(n)) where n in 0:N, m in 0:M-2  "
+      "O(n,d) +=! P(n,m) * V(m,d) where n in 0:N, m in 0:M-2, d in 0:D }",
       "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  L(n) +=! exp(S(n,m) - top(n)) * 0.5  "
       "P(n,m) = half(exp(S(n,m) - top(n)) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }"};
   for (const std::string& text : others) expect_unchanged(gpu::divide_later, {text.c_str()});
