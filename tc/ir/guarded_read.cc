@@ -6,12 +6,10 @@
 #include "tc/ir/specialise.h"
 
 namespace tc::ir {
-namespace {
 
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-/// What is at least 0 where a comparison of integers holds.
 std::optional<LinearForm> slack(const Expr& comparison) {
   const auto minus = [](const Expr& a, const Expr& b, int64_t more) -> std::optional<LinearForm> {
     if (a.type().is_float()) return std::nullopt;
@@ -27,6 +25,8 @@ std::optional<LinearForm> slack(const Expr& comparison) {
   if (const auto* op = comparison.as<hi::LT>()) return minus(op->b, op->a, 1);
   return std::nullopt;
 }
+
+namespace {
 
 /// Adds what a condition says; false if it says anything else.
 bool add_bounds(const Expr& condition, const std::vector<LinearForm>& subscripts, std::vector<Inside>& inside) {

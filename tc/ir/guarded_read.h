@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "tc/ir/linear_form.h"
 #include "tc/ir/program.h"
 
 namespace tc::ir {
@@ -23,6 +24,9 @@ struct GuardedRead {
   std::vector<Inside> inside;                    ///< per dimension, within the tensor
   Halide::Expr otherwise;
 };
+
+/// What is at least 0 where a comparison of integers holds; nothing of other conditions.
+std::optional<LinearForm> slack(const Halide::Expr& comparison);
 
 /// The guarded read that a choice of a specialised Program is; nothing if its guard is no conjunction of bounds of
 /// subscripts.

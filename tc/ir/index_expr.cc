@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <limits>
 
 #include "tc/ir/fold_constant.h"
 #include "tc/ir/halide_compat.h"
@@ -37,6 +38,22 @@ int64_t extent_of(const Index& index) {
   return *end - begin_of(index);
 }
 
+namespace {
+
+int64_t count(const Statement& statement, bool with_reductions) {
+  int64_t result = 1;
+  for (const Index& index : statement.indices) {
+    if (index.is_reduction && !with_reductions) continue;
+    if (__builtin_mul_overflow(result, extent_of(index), &result)) return std::numeric_limits<int64_t>::max();
+  }
+  return result;
+}
+
+}  // namespace
+
+int64_t instance_count(const Statement& statement) { return count(statement, true); }
+int64_t result_count(const Statement& statement) { return count(statement, false); }
+
 Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
   Index index;
   index.name = name;
@@ -64,6 +81,20 @@ Expr simplify_index(const Expr& expr, const std::vector<std::string>& sizes) {
   hi::Scope<hi::Interval> bounds;
   for (const std::string& size : sizes) bounds.push(size, hi::Interval(index_constant(0), hi::Interval::pos_inf()));
   return hi::simplify(expr, true, bounds);
+}
+
+Expr simplify_indices(const Expr& expr, const std::vector<Index>& indices) {
+  struct Simplifier : hi::IRMutator {
+    hi::Scope<hi::Interval> bounds;
+    using hi::IRMutator::mutate;
+    Expr mutate(const Expr& e) override {
+      return e.type() == index_type() && !is_data_dependent(e) ? hi::simplify(e, true, bounds) : IRMutator::mutate(e);
+    }
+  } simplifier;
+  for (const Index& index : indices) {
+    simplifier.bounds.push(index.name, hi::Interval(index.begin, hi::simplify(index.end - 1)));
+  }
+  return simplifier.mutate(expr);
 }
 
 namespace {

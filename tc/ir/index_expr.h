@@ -21,6 +21,9 @@ Halide::Expr index_variable(const std::string& name);
 /// Of an index of a specialised program.
 int64_t begin_of(const Index& index);
 int64_t extent_of(const Index& index);
+/// How many instances a statement of a specialised program has, or results; INT64_MAX where there are more.
+int64_t instance_count(const Statement& statement);
+int64_t result_count(const Statement& statement);
 /// An index with the values [0, extent).
 Index make_index(const std::string& name, int64_t extent, bool is_reduction);
 
@@ -39,6 +42,9 @@ Halide::Expr substitute_variables(const Halide::Expr& expr, const Substitution& 
 
 /// Halide's simplifier, told that `sizes` are not negative. For index arithmetic and conditions over it only.
 Halide::Expr simplify_index(const Halide::Expr& expr, const std::vector<std::string>& sizes);
+
+/// Simplifies index arithmetic that no data decide: indices are in their constant ranges.
+Halide::Expr simplify_indices(const Halide::Expr& expr, const std::vector<Index>& indices);
 
 /// Names of all variables.
 std::set<std::string> variables_of(const Halide::Expr& expr);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tc/ir/choice.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/reads.h"
 
@@ -14,26 +15,6 @@ namespace {
 
 using Halide::Expr;
 namespace hi = Halide::Internal;
-
-/// A choice of either kind: a Select has both values, the intrinsic only the one that is chosen.
-struct Choice {
-  Expr condition, yes, no;
-  bool is_select = false;
-};
-
-std::optional<Choice> choice_of(const Expr& e) {
-  if (const auto* select = e.as<hi::Select>()) {
-    return Choice{select->condition, select->true_value, select->false_value, true};
-  }
-  const auto* call = e.as<hi::Call>();
-  if (!call || !call->is_intrinsic(hi::Call::if_then_else) || call->args.size() != 3) return std::nullopt;
-  return Choice{call->args[0], call->args[1], call->args[2]};
-}
-
-Expr make(const Choice& c) {
-  if (c.is_select) return hi::Select::make(c.condition, c.yes, c.no);
-  return hi::Call::make(c.yes.type(), hi::Call::if_then_else, {c.condition, c.yes, c.no}, hi::Call::PureIntrinsic);
-}
 
 /// Whether it is a number, perhaps converted.
 bool is_number(const Expr& e) {
@@ -103,7 +84,7 @@ class PlainChoices : public hi::IRMutator {
     for (Expr* value : {&choice->yes, &choice->no}) {
       *value = is_number(*value) ? hi::simplify(hi::Cast::make(cast->type, *value)) : read->value;
     }
-    return make(*choice);
+    return make_choice(*choice);
   }
 
   Expr plain(const Expr& e) const {
@@ -117,9 +98,9 @@ class PlainChoices : public hi::IRMutator {
     if (!is_number(choice->no)) return e;
     const std::optional<Choice> inner = choice_of(choice->yes);
     const bool is_same = inner && same_number(inner->no, choice->no) && reads_in(program_, inner->condition).empty();
-    if (!is_same) return make(*choice);
-    return make({hi::And::make(choice->condition, inner->condition), inner->yes, choice->no,
-                 choice->is_select && inner->is_select});
+    if (!is_same) return make_choice(*choice);
+    return make_choice({hi::And::make(choice->condition, inner->condition), inner->yes, choice->no,
+                        choice->is_select && inner->is_select});
   }
 
   const Program& program_;

@@ -26,21 +26,6 @@ Expr subscript_of(const ir::Index& index) {
   return begin_of(index) == 0 ? value : value - index.begin;
 }
 
-Expr simplify_indices(const Expr& expr, const std::vector<ir::Index>& indices) {
-  struct Simplifier : hi::IRMutator {
-    hi::Scope<hi::Interval> bounds;
-    using hi::IRMutator::mutate;
-    Expr mutate(const Expr& e) override {
-      return e.type() == ir::index_type() && !ir::is_data_dependent(e) ? hi::simplify(e, true, bounds)
-                                                                       : IRMutator::mutate(e);
-    }
-  } simplifier;
-  for (const ir::Index& index : indices) {
-    simplifier.bounds.push(index.name, hi::Interval(index.begin, hi::simplify(index.end - 1)));
-  }
-  return simplifier.mutate(expr);
-}
-
 namespace {
 
 /// Changes the subscripts of reads, innermost first.

@@ -15,13 +15,11 @@ using ir::extent_of;
 using ir::index_constant;
 using ir::index_variable;
 using ir::make_index;
+using ir::simplify_indices;
 
 /// A new temporary that has a dimension for each index, and where an index's value stands in its dimension.
 ir::Tensor temporary_over(const std::string& name, Halide::Type type, const std::vector<ir::Index>& indices);
 Halide::Expr subscript_of(const ir::Index& index);
-
-/// Simplifies index arithmetic that no data decide: indices are in their ranges.
-Halide::Expr simplify_indices(const Halide::Expr& expr, const std::vector<ir::Index>& indices);
 
 /// The subscripts of an access to a tensor in the place of given ones.
 using ChangeSubscripts =
