@@ -32,10 +32,13 @@ std::optional<size_t> writer_of(const ir::Program& program, const std::string& t
 
 bool is_16_bit_float(Halide::Type type) { return type.is_float() && type.bits() == 16; }
 
+Expr converted(const Expr& e, Halide::Type to) { return e.type() == to ? e : hi::Cast::make(to, e); }
+
 /// A quotient of an operand: the element that stays, and the sum of all such elements of a row.
 struct Quotient {
   Expr element;
-  Expr sum;  ///< a read
+  Expr sum;                    ///< a read
+  bool is_reciprocal = false;  ///< the text multiplies by 1 / sum
 };
 
 class Divider {
@@ -67,7 +70,9 @@ class Divider {
       if (!factors || !is_factor(factors->a, read->name, factors->b)) return false;
       ir::Statement& definition = program_.statements[*operand];
       const auto* cast = definition.value.as<hi::Cast>();
-      const std::optional<Quotient> quotient = cast ? quotient_of(cast->value, *operand) : std::nullopt;
+      const bool is_narrow = is_16_bit_float(definition.value.type());
+      const Expr value = !is_narrow ? definition.value : cast ? cast->value : Expr();
+      const std::optional<Quotient> quotient = value.defined() ? quotient_of(value, *operand) : std::nullopt;
       if (!quotient) return false;
       ir::Substitution names;
       for (size_t d = 0; d < definition.subscripts.size(); ++d) {
@@ -75,9 +80,10 @@ class Divider {
       }
       const Expr divisor = ir::substitute_variables(quotient->sum, names);
       if (uses_reduction(product, divisor) || is_changed(divisor, *operand, at)) return false;
-      definition.value = hi::Cast::make(definition.value.type(), quotient->element);
+      definition.value = converted(quotient->element, definition.value.type());
       definition.accesses.clear();
-      program_.statements.insert(program_.statements.begin() + static_cast<long>(at) + 1, result_of(product, divisor));
+      program_.statements.insert(program_.statements.begin() + static_cast<long>(at) + 1,
+                                 result_of(product, divisor, quotient->is_reciprocal));
       share(*operand, *quotient);
       return true;
     }
@@ -100,7 +106,7 @@ class Divider {
     element.tensor = tensor.name;
     element.value = quotient.element;
     const Expr here = hi::Call::make(tensor.type, tensor.name, element.subscripts, hi::Call::PureExtern);
-    definition.value = hi::Cast::make(definition.value.type(), here);
+    definition.value = converted(here, definition.value.type());
     ir::Statement& sum = program_.statements[writer];
     ir::Substitution back;
     const ir::Substitution names = *in_terms_of(sum, *read, element);
@@ -143,41 +149,85 @@ class Divider {
     return names;
   }
 
-  /// Whether a statement sets all of a temporary of 16 bits that the product alone reads.
+  /// Whether a statement sets all of a temporary that the product alone reads, as a number of 16 bits.
   bool is_operand(size_t operand, size_t product) const {
     const ir::Statement& s = program_.statements[operand];
     const ir::Tensor& tensor = program_.tensor(s.tensor);
     if (s.assign != ir::Assign::kSet || s.guard.defined() || !ir::left_is_identity(s)) return false;
-    if (tensor.role != ir::Role::kTemporary || !is_16_bit_float(tensor.type)) return false;
+    if (tensor.role != ir::Role::kTemporary) return false;
+    if (!is_16_bit_float(tensor.type) && !is_read_narrow(program_.statements[product].value, s.tensor)) return false;
     for (size_t i = 0; i < program_.statements.size(); ++i) {
       if (i != product && reads_tensor(program_.statements[i], s.tensor)) return false;
     }
     return true;
   }
 
+  /// A read of the tensor, perhaps converted; null of anything else.
+  static const hi::Call* element_in(Expr e, const std::string& tensor) {
+    while (const auto* cast = e.as<hi::Cast>()) e = cast->value;
+    const auto* call = e.as<hi::Call>();
+    return call && call->name == tensor ? call : nullptr;
+  }
+
   /// Whether one of two factors is an element of the tensor, perhaps converted, and the other has none.
   static bool is_factor(const Expr& a, const std::string& tensor, const Expr& b) {
-    const auto is_it = [&](const Expr& e) {
-      const auto* cast = e.as<hi::Cast>();
-      const auto* call = (cast ? cast->value : e).as<hi::Call>();
-      return call && call->name == tensor;
-    };
-    return is_it(a) != is_it(b);
+    return (element_in(a, tensor) == nullptr) != (element_in(b, tensor) == nullptr);
+  }
+
+  /// Whether a product takes an element as a number of 16 bits: float32(float16(P(n,m))).
+  static bool is_read_narrow(const Expr& product, const std::string& tensor) {
+    const auto* factors = product.as<hi::Mul>();
+    if (!factors) return false;
+    const Expr& factor = element_in(factors->a, tensor) ? factors->a : factors->b;
+    const auto* wide = factor.as<hi::Cast>();
+    const auto* narrow = wide ? wide->value.as<hi::Cast>() : nullptr;
+    return narrow && is_16_bit_float(narrow->type) && element_in(narrow->value, tensor);
   }
 
   /// A number of at most 1 by the sum of all such numbers, which is at least 1.
   std::optional<Quotient> quotient_of(const Expr& value, size_t at) const {
-    const auto* quotient = value.as<hi::Div>();
-    const auto* sum = quotient ? quotient->b.as<hi::Call>() : nullptr;
-    if (!sum || !ir::is_tensor_read(program_, sum) || !is_at_most_one(quotient->a, at)) return std::nullopt;
+    if (const auto* quotient = value.as<hi::Div>()) {
+      const Quotient result = {quotient->a, quotient->b};
+      return is_part_of_sum(result, at) ? std::optional(result) : std::nullopt;
+    }
+    const auto* product = value.as<hi::Mul>();
+    if (!product) return std::nullopt;
+    for (const auto& [element, factor] : {std::pair(product->a, product->b), std::pair(product->b, product->a)}) {
+      const Quotient result = {element, reciprocal_of(factor, at), true};
+      if (result.sum.defined() && is_part_of_sum(result, at)) return result;
+    }
+    return std::nullopt;
+  }
+
+  /// What a factor of the statement `at` is 1 by, or an element of a temporary that is set so; undefined: it is nothing
+  /// such.
+  Expr reciprocal_of(const Expr& factor, size_t at) const {
+    if (const auto* quotient = factor.as<hi::Div>()) return hi::is_const_one(quotient->a) ? quotient->b : Expr();
+    const auto* read = factor.as<hi::Call>();
+    if (!read || !ir::is_tensor_read(program_, read)) return {};
+    const std::optional<size_t> definition = writer_of(program_, read->name);
+    if (!definition || *definition >= at) return {};
+    const ir::Statement& s = program_.statements[*definition];
+    if (s.assign != ir::Assign::kSet || s.guard.defined() || !ir::left_is_identity(s)) return {};
+    if (!has_same_ranges(s, *read, program_.statements[at])) return {};
+    const Expr sum = reciprocal_of(s.value, *definition);
+    if (!sum.defined() || is_changed(sum, *definition, at)) return {};
+    ir::Substitution names;
+    for (size_t d = 0; d < s.subscripts.size(); ++d) names[s.subscripts[d].as<hi::Variable>()->name] = read->args[d];
+    return ir::substitute_variables(sum, names);
+  }
+
+  /// Whether the element is at most 1, and one of those in the sum.
+  bool is_part_of_sum(const Quotient& quotient, size_t at) const {
+    const auto* sum = quotient.sum.as<hi::Call>();
+    if (!sum || !ir::is_tensor_read(program_, sum) || !is_at_most_one(quotient.element, at)) return false;
     const std::optional<size_t> writer = writer_of(program_, sum->name);
-    if (!writer || *writer >= at || is_changed(quotient->a, *writer, at)) return std::nullopt;
+    if (!writer || *writer >= at || is_changed(quotient.element, *writer, at)) return false;
     const ir::Statement& s = program_.statements[*writer];
     const std::optional<ir::Substitution> names = in_terms_of(s, *sum, program_.statements[at]);
-    if (s.assign != ir::Assign::kAdd || s.accumulator != quotient->a.type() || !names) return std::nullopt;
+    if (s.assign != ir::Assign::kAdd || s.accumulator != quotient.element.type() || !names) return false;
     const Expr summed = ir::substitute_variables(s.value, *names);
-    const bool is_it = hi::equal(hi::simplify(summed), hi::simplify(quotient->a));
-    return is_it ? std::optional(Quotient{quotient->a, quotient->b}) : std::nullopt;
+    return hi::equal(hi::simplify(summed), hi::simplify(quotient.element));
   }
 
   /// Whether a value of the statement `at` is the exponential of a number less the maximum of such numbers.
@@ -232,14 +282,14 @@ class Divider {
     return false;
   }
 
-  ir::Statement result_of(const ir::Statement& product, const Expr& divisor) const {
+  ir::Statement result_of(const ir::Statement& product, const Expr& divisor, bool is_reciprocal) const {
     ir::Statement result = product;
     result.id = ir::Names::among_statements(program_).fresh(product.id + "_divided");
     std::erase_if(result.indices, [](const ir::Index& index) { return index.is_reduction; });
     result.assign = ir::Assign::kSet;
     result.initialises = false;
     const Expr sum = hi::Call::make(product.accumulator, product.tensor, product.subscripts, hi::Call::PureExtern);
-    result.value = sum / divisor;
+    result.value = is_reciprocal ? sum * (hi::make_one(sum.type()) / divisor) : sum / divisor;
     result.accesses.clear();
     result.index_values.clear();
     return result;

@@ -12,7 +12,8 @@ namespace tc::gpu {
 ///     O(n,d) +=! P(n,m) * V(m,d)                               O(n,d) +=! P(n,m) * V(m,d)
 ///                                                              O(n,d) = O(n,d) / L(n)
 /// Then the product may follow its rows before all of them are known (strategy/contraction/online_reduction.h). The
-/// operand is a temporary of 16 bits that the product alone reads. What is left of it is the exponential of a number
+/// operand is a temporary that the product alone reads, as a number of 16 bits. `E * R(n)` with R(n) = 1 / L(n) is such
+/// a quotient, too; the sums are multiplied by 1 / L(n) then. What is left of it is the exponential of a number
 /// less the maximum of all such numbers: at most 1, so that nothing overflows. L is their sum, and at least 1, so that
 /// what is left has no fewer digits than the quotient. It is computed once, for the operand and for L. Of a specialised
 /// Program.

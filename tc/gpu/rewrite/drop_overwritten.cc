@@ -38,7 +38,7 @@ bool is_overwritten(const ir::Program& program, size_t at) {
     if (statement.tensor == tensor && sets_all(program, statement)) return true;
     if (statement.tensor == tensor && statement.reduces() && !statement.initialises) return false;
   }
-  return false;
+  return program.tensor(tensor).role == ir::Role::kTemporary;
 }
 
 }  // namespace

@@ -31,14 +31,6 @@ bool depend(const ir::Program& program, const ir::Statement& a, const ir::Statem
          tensors_read(program, b).count(a.tensor) > 0;
 }
 
-int64_t instances_of(const ir::Statement& statement, bool with_reduction) {
-  int64_t result = 1;
-  for (const ir::Index& index : statement.indices) {
-    if (with_reduction || !index.is_reduction) result *= extent_of(index);
-  }
-  return result;
-}
-
 /// The first of the statements right before a contraction that lead to it: they write its tensor, or what it reads.
 size_t begin_of_group(const ir::Program& program, size_t product) {
   std::set<std::string> leads = tensors_read(program, program.statements[product]);
@@ -97,13 +89,47 @@ ir::Program hoist_before_products(ir::Program program,
     for (size_t s = p + 1; s < last; ++s) {
       const ir::Statement& statement = statements[s];
       const bool moves = statement.reduces() ? !is_product(statement)
-                                             : instances_of(statement, true) < instances_of(statements[p], false);
+                                             : ir::instance_count(statement) < ir::result_count(statements[p]);
       const auto from = statements.begin() + static_cast<long>(first), at = statements.begin() + static_cast<long>(s);
       const auto depends = [&](const ir::Statement& other) { return depend(program, statement, other); };
       if (!moves || std::any_of(from, at, depends) || begins_reduction(program, p, s)) continue;
       std::rotate(from, at, at + 1);
       ++first;
       ++p;
+    }
+  }
+  return program;
+}
+
+ir::Program sink_behind_chains(ir::Program program,
+                               const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction) {
+  std::vector<ir::Statement>& statements = program.statements;
+  std::vector<size_t> products;
+  for (size_t s = 0; s < statements.size(); ++s) {
+    const bool shares = statements[s].reduces() && shares_operands(program, statements[s]);
+    if (shares && is_contraction(program, statements[s])) products.push_back(s);
+  }
+  for (size_t i = 1; i < products.size(); ++i) {
+    const size_t first = products[i - 1], second = products[i], last = last_of_group(program, second);
+    std::set<std::string> made = {statements[first].tensor};
+    std::set<size_t> rows;
+    const auto is_made = [&](const std::string& tensor) { return made.count(tensor) > 0; };
+    for (size_t s = first + 1; s < second; ++s) {
+      const std::set<std::string> read = tensors_read(program, statements[s]);
+      if (std::none_of(read.begin(), read.end(), is_made)) continue;
+      made.insert(statements[s].tensor);
+      const bool is_row = ir::instance_count(statements[s]) < ir::result_count(statements[first]);
+      if (is_row && !statements[s].reduces()) rows.insert(s);
+    }
+    const std::set<std::string> operands = tensors_read(program, statements[second]);
+    if (std::none_of(operands.begin(), operands.end(), is_made)) continue;
+    size_t end = last;
+    for (auto s = rows.rbegin(); s != rows.rend(); ++s) {
+      const auto at = statements.begin() + static_cast<long>(*s), to = statements.begin() + static_cast<long>(end) + 1;
+      const auto depends = [&](const ir::Statement& other) { return depend(program, *at, other); };
+      if (std::any_of(at + 1, to, depends)) continue;
+      std::rotate(at, at + 1, to);
+      --end;
     }
   }
   return program;

@@ -17,4 +17,13 @@ namespace tc::gpu {
 ir::Program hoist_before_products(ir::Program program,
                                   const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction);
 
+/// Moves rows that are made between two products, of what reductions of the first one's results leave, to behind the
+/// second one and its group, if that goes on with those results and nothing of it reads the rows. Then both may share a
+/// kernel:
+///     total(m) +=! P(m,n)                  total(m) +=! P(m,n)
+///     lse(m) = log(total(m))         ==>   O(m,e) +=! P(m,n) * V(n,e)
+///     O(m,e) +=! P(m,n) * V(n,e)           lse(m) = log(total(m))
+ir::Program sink_behind_chains(ir::Program program,
+                               const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction);
+
 }  // namespace tc::gpu

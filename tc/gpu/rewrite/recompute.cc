@@ -66,12 +66,6 @@ int64_t elements_of(const ir::Tensor& tensor) {
   return elements;
 }
 
-int64_t instances_of(const ir::Statement& statement) {
-  int64_t instances = 1;
-  for (const ir::Index& index : statement.indices) instances *= extent_of(index);
-  return instances;
-}
-
 /// Whether the statement sets every element of a temporary once.
 bool is_definition(const ir::Program& program, const ir::Statement& s) {
   const ir::Tensor& tensor = program.tensor(s.tensor);
@@ -305,19 +299,44 @@ bool reads_in_branch(const Expr& expr, const std::string& tensor) {
   return finder.found;
 }
 
+bool reads_one_of(const ir::Program& program, const ir::Statement& s, const std::set<std::string>& tensors) {
+  const std::vector<std::string> reads = reads_of(program, s);
+  return std::any_of(reads.begin(), reads.end(), [&](const auto& name) { return tensors.count(name) > 0; });
+}
+
 /// Tensors that contractions write, and what becomes of those.
-std::set<std::string> products_of(const ir::Program& program, const IsReader& is_contraction) {
-  std::set<std::string> result;
+struct Products {
+  std::set<std::string> all;
+  std::set<std::string> of_products;  ///< of contractions whose operands are made of another one's results
+};
+
+Products products_of(const ir::Program& program, const IsReader& is_contraction) {
+  Products result;
+  const auto is_product = [&](const ir::Statement& s) {
+    return s.reduces() && shares_operands(program, s) && is_contraction(s);
+  };
   for (const ir::Statement& s : program.statements) {
-    if (s.reduces() && shares_operands(program, s) && is_contraction(s)) result.insert(s.tensor);
+    if (is_product(s)) result.all.insert(s.tensor);
   }
   for (const ir::Statement& s : program.statements) {
-    const std::vector<std::string> reads = reads_of(program, s);
-    if (std::any_of(reads.begin(), reads.end(), [&](const auto& name) { return result.count(name) > 0; })) {
-      result.insert(s.tensor);
-    }
+    if (!reads_one_of(program, s, result.all)) continue;
+    result.all.insert(s.tensor);
+    if (is_product(s) || reads_one_of(program, s, result.of_products)) result.of_products.insert(s.tensor);
   }
   return result;
+}
+
+/// Whether a statement makes rows of what reductions of a contraction's results leave, as 1 / total(m).
+bool reads_only_reductions(const ir::Program& program, const ir::Statement& statement, const Products& products) {
+  const std::vector<std::string> reads = reads_of(program, statement);
+  const auto is_read = [&](const ir::Statement& s) { return std::count(reads.begin(), reads.end(), s.tensor) > 0; };
+  const auto is_other = [&](const ir::Statement& s) {
+    const bool is_reduction =
+        s.reduces() && products.all.count(s.tensor) > 0 && products.of_products.count(s.tensor) == 0;
+    return is_read(s) && !is_reduction;
+  };
+  return std::any_of(program.statements.begin(), program.statements.end(), is_read) &&
+         std::none_of(program.statements.begin(), program.statements.end(), is_other);
 }
 
 bool reads_only_inputs(const ir::Program& program, const ir::Statement& statement) {
@@ -354,25 +373,63 @@ ir::Program recompute_beside_products(
     constexpr double kRead = 1;
     return ir::is_tensor_read(program, call) ? std::optional(kRead) : std::nullopt;
   };
-  std::optional<std::set<std::string>> products;
+  std::optional<Products> products;
   for (size_t at = 0; at < program.statements.size();) {
     const ir::Statement& definition = program.statements[at];
     const int64_t elements = elements_of(program.tensor(definition.tensor));
-    bool replaces = elements <= kFew && is_definition(program, definition) && reads_only_inputs(program, definition);
+    bool replaces = is_definition(program, definition);
+    replaces = replaces && elements <= kFew && reads_only_inputs(program, definition);
     if (replaces) {
       if (!products) products = products_of(program, is_product);
       int64_t instances = 0;
       // Others of its size may be replaced next.
       const auto is_beside_product = [&](const ir::Statement& s) {
-        instances += instances_of(s);
+        instances += ir::instance_count(s);
         return !s.reduces() && !compares(s, definition.tensor) &&
-               (products->count(s.tensor) > 0 ? instances_of(s) > elements : instances_of(s) == elements);
+               (products->all.count(s.tensor) > 0 ? ir::instance_count(s) > elements
+                                                  : ir::instance_count(s) == elements);
       };
-      replaces = !products->empty() && may_replace(program, at, is_beside_product) &&
+      replaces = !products->all.empty() && may_replace(program, at, is_beside_product) &&
                  static_cast<double>(instances) * instructions_of(definition.value, of_read) <=
                      static_cast<double>(most_operations);
     }
     if (replaces) {
+      program = replaced(std::move(program), at);
+    } else {
+      ++at;
+    }
+  }
+  return program;
+}
+
+ir::Program recompute_rows_of_chains(
+    ir::Program program, const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction) {
+  const auto is_product = [&](const ir::Statement& s) { return is_contraction(program, s); };
+  const auto has_shared_operands = [&](const ir::Statement& s) { return s.reduces() && shares_operands(program, s); };
+  if (std::count_if(program.statements.begin(), program.statements.end(), has_shared_operands) < 2) return program;
+  const Products products = products_of(program, is_product);
+  for (size_t at = 0; at < program.statements.size();) {
+    const ir::Statement& definition = program.statements[at];
+    const auto goes_on = [&](const ir::Statement& s) {
+      return !s.reduces() && !compares(s, definition.tensor) && reads_one_of(program, s, products.of_products);
+    };
+    if (is_definition(program, definition) && reads_only_reductions(program, definition, products) &&
+        may_replace(program, at, goes_on)) {
+      program = replaced(std::move(program), at);
+    } else {
+      ++at;
+    }
+  }
+  return program;
+}
+
+ir::Program recompute_in_copies(ir::Program program, int64_t small) {
+  for (size_t at = 0; at < program.statements.size();) {
+    const auto copies = [&](const ir::Statement& s) {
+      return s.assign == ir::Assign::kSet && !s.guard.defined() && s.value.as<hi::Call>() &&
+             ir::is_tensor_read(program, s.value.as<hi::Call>()) && ir::instance_count(s) <= small;
+    };
+    if (is_definition(program, program.statements[at]) && may_replace(program, at, copies)) {
       program = replaced(std::move(program), at);
     } else {
       ++at;
@@ -397,7 +454,7 @@ ir::Program recompute_temporaries(ir::Program program, int64_t large,
     const ir::Statement& definition = program.statements[at];
     // No element is read twice, or compared.
     const auto reads_once = [&](const ir::Statement& reader) {
-      return instances_of(reader) <= elements_of(program.tensor(definition.tensor)) &&
+      return ir::instance_count(reader) <= elements_of(program.tensor(definition.tensor)) &&
              !compares(reader, definition.tensor);
     };
     const auto has_elements = [&](int64_t least) { return elements_of(program.tensor(definition.tensor)) >= least; };

@@ -35,6 +35,20 @@ ir::Program recompute_beside_products(
     ir::Program program, int64_t most_operations,
     const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction);
 
+/// Replaces what reductions of one product's results make for rows of another's, which goes on with these results:
+///     total(m) +=! P(m,n)
+///     r(m) = 1 / total(m)
+///     O(m,e) = A(m,e) * r(m)             ==>   O(m,e) = A(m,e) * (1 / total(m))
+/// Then no statement keeps the two apart. Of a specialised Program.
+ir::Program recompute_rows_of_chains(
+    ir::Program program, const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction);
+
+/// Replaces temporaries that nobody reads but copies of them, of at most `small` elements:
+///     W_flipped(r) = W(2 - r)
+///     W_copy(r) = W_flipped(r)           ==>   W_copy(r) = W(2 - r)
+/// A launch takes longer than their elements do. Of a specialised Program.
+ir::Program recompute_in_copies(ir::Program program, int64_t small);
+
 /// Whether an expression compares floats, and reads the tensor for that. Two computations of one value may be rounded
 /// differently, which arithmetic bears and a comparison does not: of a maximum, no element might be left that equals
 /// it.

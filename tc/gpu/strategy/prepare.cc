@@ -167,7 +167,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   program = drop_overwritten(std::move(program));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
   if (takes_contractions(options) && device.tensor_products > 0) {
-    program = divide_later(std::move(program));
+    program = drop_overwritten(divide_later(std::move(program)));
     program = factor_sums(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
                                                   const std::vector<FactoredSum>& ways) {
       return choose_factor(whole, statement, ways, options, device);
@@ -178,6 +178,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     });
   }
   if (takes_contractions(options)) {
+    if (options.chain.value_or(true)) program = recompute_rows_of_chains(std::move(program), is_contraction);
     program = reuse_temporaries(std::move(program), has_results_of_product, may_go);
   }
   const auto leave_chip = [&](const ir::Program& whole, const ir::Statement& s) {
@@ -188,6 +189,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     constexpr int64_t kOperations = 160;  // of an instance: 1.5 us on an H200, where launches take 3 or 4
     program = recompute_beside_products(std::move(program), kOperations * device.instances_of_launch, is_contraction);
     program = hoist_before_products(std::move(program), is_contraction);
+    if (options.chain.value_or(true)) program = sink_behind_chains(std::move(program), is_contraction);
   }
   const auto is_product = [&](const ir::Program& whole, const ir::Statement& s) {
     return takes_contractions(options) && is_contraction(whole, s);

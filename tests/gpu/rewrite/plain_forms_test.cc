@@ -105,6 +105,16 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
             (Lines{"top(n) max=! S(n, m)", "P_element(n, m) = exp(S(n, m) - top(n))", "L(n) +=! P_element(n, m)",
                    "P(n, m) = float16(P_element(n, m))", "O(n, d) +=! float32(P(n, m)) * float32(V(m, d))",
                    "O(n, d) = O(n, d) / L(n)"}));
+  // By a reciprocal, in place or in rows of its own; a float that the product rounds.
+  const std::string by_reciprocal = "O(n, d) = O(n, d) * (1.0 / L(n))";
+  EXPECT_EQ(statements_of(gpu::divide_later(of(head + "P(n,m) = half(exp(S(n,m) - top(n)) * (1.0 / L(n)))  O(n,d) +=! "
+                                                      "P(n,m) * V(m,d) }")))
+                .back(),
+            by_reciprocal);
+  EXPECT_EQ(statements_of(gpu::divide_later(of(head + "R(n) = 1.0 / L(n)  P(n,m) = R(n) * exp(S(n,m) - top(n))  "
+                                                      "O(n,d) +=! half(P(n,m)) * V(m,d) }")))
+                .back(),
+            by_reciprocal);
   const std::vector<std::string> others = {
       // No maximum of the same numbers; of others; the operand is read twice; a divisor of each element; no half.
       "float(N,M) S, half(M,D) V, float(N) L) -> (float(N,D) O) { P(n,m) = half(exp(S(n,m)) / L(n))  "
@@ -114,6 +124,11 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
       head + "P(n,m) = half(exp(S(n,m) - top(n)) / L(n))  O(n,d) +=! P(n,m) * V(m,d)  O(n,d) += P(n,0) }",
       head + "P(n,m) = half(exp(S(n,m) - top(n)) / S(n,m))  O(n,d) +=! P(n,m) * V(m,d) }",
       head + "P(n,m) = exp(S(n,m) - top(n)) / L(n)  O(n,d) +=! P(n,m) * V(m,d) }",
+      // Another number by the sum; rows of it that change.
+      head + "P(n,m) = half(exp(S(n,m) - top(n)) * (2.0 / L(n)))  O(n,d) +=! P(n,m) * V(m,d) }",
+      head +
+          "R(n) = 1.0 / L(n)  R(n) = R(n) * 2  P(n,m) = half(exp(S(n,m) - top(n)) * R(n))  O(n,d) +=! P(n,m) * "
+          "V(m,d) }",
       // A factor, which may be large; rows that the sum has and the operand lacks; a sum of something else.
       head + "P(n,m) = half(exp(S(n,m) - top(n)) * L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
       head +
