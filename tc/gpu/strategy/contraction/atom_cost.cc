@@ -139,7 +139,9 @@ double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
   if (c.stored.empty()) return points * in_part;
   for (const StoredTensor& stored : c.stored) {
     const double in_pairs = fills_sectors(stored, plan) ? kSector : in_part;
-    const double direct = stored.row_divisor() % 2 != 0 ? kAlone : in_pairs;
+    const bool has_pairs =
+        stored.row_divisor() % 2 == 0 && stored.is_dense_along(c.parallel[plan.tensor_cores->columns[0]].name);
+    const double direct = has_pairs ? in_pairs : kAlone;
     result += elements_stored(c, stored) * (is_stored_by_rows(stored, c, plan) ? cycles_in_row(stored) : direct);
   }
   return result;

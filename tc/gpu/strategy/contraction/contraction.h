@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,7 +100,11 @@ struct StoredTensor {
   /// "": another subscript.
   std::vector<std::string> axes;
   bool at_any_address = false;
+  /// Elements from one value of a parallel axis to the next; none of an axis that is in no sum of multiples.
+  std::map<std::string, int64_t> steps = {};
 
+  /// Whether neighbours along an axis are neighbours in memory, or the same element.
+  bool is_dense_along(const std::string& axis) const;
   /// Whether an axis counts dimension `d`, or a part of it that whole vectors of 16 bytes make.
   bool may_be_counted_by(const Axis& axis, size_t d) const;
   int64_t pitch() const { return ir::pitch_of(strides, at_any_address); }

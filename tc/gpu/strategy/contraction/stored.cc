@@ -11,6 +11,7 @@
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/layouts.h"
+#include "tc/ir/linear_form.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 
@@ -46,6 +47,21 @@ std::string axis_of(const std::vector<Expr>& element, const StoredTensor& stored
     if (is_only && hi::is_const_zero(offset) && stored.may_be_counted_by(axis, d)) return axis.name;
   }
   return "";
+}
+
+/// The steps in memory from one element to the next along each axis.
+std::map<std::string, int64_t> steps_of(const std::vector<Expr>& element, const StoredTensor& stored,
+                                        const Contraction& c) {
+  std::map<std::string, int64_t> result;
+  for (const Axis& axis : c.parallel) result[axis.name] = 0;
+  for (size_t d = 0; d < element.size(); ++d) {
+    if (const std::optional<ir::LinearForm> form = ir::linear_form(hi::simplify(element[d]))) {
+      for (const auto& [name, coefficient] : form->coefficients) result[name] += coefficient * stored.strides[d];
+    } else {
+      for (const std::string& name : ir::variables_of(element[d])) result.erase(name);
+    }
+  }
+  return result;
 }
 
 std::optional<size_t> position_of(const std::string& axis, const Contraction& c) {
@@ -171,6 +187,11 @@ bool StoredTensor::may_be_counted_by(const Axis& axis, size_t d) const {
   return axis.begin >= 0 && end <= extents[d] && is_edge(axis.begin) && is_edge(end);
 }
 
+bool StoredTensor::is_dense_along(const std::string& axis) const {
+  const auto step = steps.find(axis);
+  return step != steps.end() && (step->second == 0 || step->second == 1);
+}
+
 bool is_seen(const poly::Scop& scop, const Contraction& c, const std::string& tensor, const std::string& reader) {
   return scop.program->tensor(tensor).role != ir::Role::kTemporary || is_read_beyond(scop, c, tensor, reader);
 }
@@ -197,6 +218,7 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
                         {},   tensor.at_any_address};
     const std::vector<Expr>& element = element_of(c, name);
     for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element, stored, d, c));
+    stored.steps = steps_of(element, stored, c);
     result.push_back(std::move(stored));
   }
   return result;
@@ -222,6 +244,7 @@ std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir
   for (size_t d = 0; d < stored.extents.size(); ++d) {
     stored.axes.push_back(axis_of(c.update.subscripts, stored, d, c));
   }
+  stored.steps = steps_of(c.update.subscripts, stored, c);
   return stored;
 }
 

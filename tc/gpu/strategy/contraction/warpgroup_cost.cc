@@ -184,8 +184,7 @@ bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   const AxisPlan& a = plan.parallel[plan.order[0]];
   const std::string& column = c.parallel[plan.order[0]].name;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
-    const bool has_columns = std::count(stored.axes.begin(), stored.axes.end(), column) > 0;
-    if (has_columns && a.tile > 1 && stored.axes.back() != column) return true;
+    if (a.tile > 1 && !stored.is_dense_along(column)) return true;
     return stored.row_divisor() % std::min(a.group, kVector / stored.type.bytes()) != 0 &&
            !is_stored_by_rows(stored, c, plan);
   });
