@@ -112,7 +112,35 @@ def moved(name, text, plain, reference, shape, out):
     return (name, tensors("half", X=shape), tensors("half", O=out), text, plain, reference)
 
 
+def transposed(name, text, reference, kernel, edge, type="half", stride=2):
+    """A transposed convolution beside a convolution with as many terms: each result of stride 2 has a fourth of them."""
+    shapes = tensors(type, I=(IMAGES, CHANNELS, EDGE, EDGE), G=(CHANNELS, CHANNELS, kernel, kernel))
+    terms = (kernel + stride - 1) // stride
+    plain = (f"def f({type}(B,C,H,W) I, {type}({stride * stride},F,C,{terms},{terms}) G) -> (O) "
+             "{ O(p,b,f,y,x) +=! I(b,c,y+r,x+s) * G(p,f,c,r,s) }")
+    out = EDGE - terms + 1
+    return (name, shapes, tensors(type, O=(IMAGES, CHANNELS, edge, edge)),
+            f"def f({type}(B,C,H,W) I, {type}(C,F,{kernel},{kernel}) G) -> (O) {{ {type} O(b,f,{text} }}", plain,
+            reference,
+            tensors(type, I=shapes[0].shape, G=(stride * stride, CHANNELS, CHANNELS, terms, terms)),
+            tensors(type, O=(stride * stride, IMAGES, CHANNELS, out, out)))
+
+
+def overlapping(name, text, reference, shape, out, plain="I(i,j,k,l)"):
+    return (name, tensors("float", I=shape), tensors("float", O=out), "def f(float(A,B,C,D) I) -> (O) { " + text + " }",
+            f"def f(float(A,B,C,D) I) -> (O) {{ O(i,j,k,l) = {plain} }}", reference, tensors("float", I=shape),
+            tensors("float", O=shape))
+
+
+def attended_with_logarithms(q, k, v):
+    scores = (q @ k.transpose(1, 2)).to(torch.promote_types(q.dtype, torch.float32)) * 0.125
+    return torch.softmax(scores, 2).to(q.dtype) @ v, torch.logsumexp(scores, 2)
+
+
 SPATIAL = (IMAGES, CHANNELS, 56, 56)
+INSIDE = "y+{0}-r >= 0 && (y+{0}-r)/2 < H && x+{0}-s >= 0 && (x+{0}-s)/2 < W"
+EVEN = "y,x) +=! ((y+{0}-r) % 2 == 0 && (x+{0}-s) % 2 == 0 && " + INSIDE + (
+    " ? I(b,c,(y+{0}-r)/2,(x+{0}-s)/2) : half(0)) * G(c,f,r,s) where y in 0:2*H, x in 0:2*W")
 CASES = (
     elements("choice of the element", "O(n,d) = X(n,d) > half(0) ? X(n,d) : half(0.1) * X(n,d)",
              lambda x: F.leaky_relu(x, 0.0999755859375)),
@@ -141,6 +169,43 @@ CASES = (
               "T(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! T(b,n,m)  E(b,n,m) = exp(T(b,n,m) - mx(b,n))  "
               "L(b,n) +=! E(b,n,m)  P(b,n,m) = half(E(b,n,m) / L(b,n))  half O(b,n,d) +=! P(b,n,m) * V(b,m,d) }",
               attended(False)),
+    attention("attention by reciprocals",
+              "T(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! T(b,n,m)  E(b,n,m) = exp(T(b,n,m) - mx(b,n))  "
+              "L(b,n) +=! E(b,n,m)  R(b,n) = 1.0 / L(b,n)  P(b,n,m) = half(E(b,n,m) * R(b,n))  "
+              "half O(b,n,d) +=! P(b,n,m) * V(b,m,d) }", attended(False)),
+    ("attention, logarithms of sums", tensors("half", Q=HEADS, K=HEADS, V=HEADS),
+     (*tensors("half", O=HEADS), *tensors("float", lse=HEADS[:2])),
+     QKV.replace("(O)", "(O, lse)") +
+     "T(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! T(b,n,m)  E(b,n,m) = exp(T(b,n,m) - mx(b,n))  L(b,n) +=! E(b,n,m)  "
+     "lse(b,n) = mx(b,n) + log(L(b,n))  float A(b,n,d) +=! half(E(b,n,m)) * V(b,m,d)  "
+     "O(b,n,d) = half(A(b,n,d) / L(b,n)) }", IN_PLACE, attended_with_logarithms, tensors("half", Q=HEADS, K=HEADS,
+                                                                                       V=HEADS), tensors("half", O=HEADS)),
+    transposed("transposed convolution 4 x 4", EVEN.format(1),
+               lambda i, g: F.conv_transpose2d(i, g, stride=2, padding=1), 4, 56),
+    transposed("transposed convolution 3 x 3", EVEN.format(1),
+               lambda i, g: F.conv_transpose2d(i, g, stride=2, padding=1, output_padding=1), 3, 56),
+    transposed("transposed convolution 2 x 2", EVEN.format(0), lambda i, g: F.conv_transpose2d(i, g, stride=2), 2, 56),
+    transposed("transposed convolution scattered", "2*y+r,2*x+s) +=! I(b,c,y,x) * G(c,f,r,s)",
+               lambda i, g: F.conv_transpose2d(i, g, stride=2), 4, 58),
+    transposed("transposed, scattered, odd", "2*y+r,2*x+s) +=! I(b,c,y,x) * G(c,f,r,s)",
+               lambda i, g: F.conv_transpose2d(i, g, stride=2), 3, 57),
+    transposed("transposed floats", "2*y+r,2*x+s) +=! I(b,c,y,x) * G(c,f,r,s)",
+               lambda i, g: F.conv_transpose2d(i, g, stride=2), 4, 58, "float"),
+    transposed("gradient scattered", "y+r,x+s) +=! I(b,c,y,x) * G(c,f,r,s)", F.conv_transpose2d, 3, 30, stride=1),
+    overlapping("folded windows", "O(i,y+r) +=! I(i,r,y,k)", lambda i: F.fold(i[..., 0], (1, 2054), (1, 7))[:, 0, 0],
+                (512, 7, 2048, 1), (512, 2054)),
+    overlapping("overlapping frames", "O(i,64*j+k) +=! I(i,j,k,l)",
+                lambda i: F.fold(i[..., 0].transpose(1, 2), (1, 65728), (1, 256), stride=(1, 64))[:, 0, 0],
+                (64, 1024, 256, 1), (64, 65728)),
+    overlapping("gradient of pooling", "O(i,j,2*k+r,2*l+s) +=! I(i,j,k,l) * 0.25 where r in 0:3, s in 0:3",
+                lambda i: F.conv_transpose2d(i.view(-1, 1, EDGE, EDGE), i.new_full((1, 1, 3, 3), 0.25), stride=2).view(IMAGES, CHANNELS, 57, 57),
+                (IMAGES, CHANNELS, EDGE, EDGE), (IMAGES, CHANNELS, 57, 57)),
+    overlapping("product of polynomials", "O(i,j+k) +=! I(i,j,l,0) * I(i,k,l,1) where l in 0:1",
+                lambda i: F.conv1d(i[None, :, :, 0, 0], i[:, None, :, 0, 1].flip(2), padding=2047, groups=64)[0],
+                (64, 2048, 1, 2), (64, 4095)),
+    image("hidden by zeros",
+          "y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W ? I(b,c,y + r - 1,x + s - 1) * G(f,c,r,s) : half(0) "
+          "where y in 0:H, x in 0:W", lambda i, g: F.conv2d(i, g, padding=1)),
     image("gradient of a convolution",
           "(y+1-r >= 0 && y+1-r < H && x+1-s >= 0 && x+1-s < W ? I(b,c,y+1-r,x+1-s) : half(0)) * G(f,c,r,s) "
           "where y in 0:H, x in 0:W", lambda i, g: F.conv2d(i, g.flip(2, 3), padding=1)),
@@ -194,7 +259,11 @@ CASES = (
 
 
 def row_of(name, inputs, outputs, text, reference):
-    return Row("twin", name, "", "f", inputs, outputs, lambda xp, *arrays: (reference(*arrays), ), text=text)
+    def results(_, *arrays):
+        result = reference(*arrays)
+        return result if isinstance(result, tuple) else (result, )
+
+    return Row("twin", name, "", "f", inputs, outputs, results, text=text)
 
 
 def torch_us(row, inputs, stream, turns):
@@ -206,8 +275,10 @@ def torch_us(row, inputs, stream, turns):
 
 def plain_row(case):
     """The plain def on tensors of its own, with nothing to compare its result with."""
-    name, inputs, outputs, _, text, _ = case
-    if name.startswith("tiles"):
+    name, inputs, outputs, _, text, _, *own = case
+    if own:
+        inputs, outputs = own
+    elif name.startswith("tiles"):
         inputs = tensors("float", G=TILE, b=(3, ))
     elif name.startswith("heads"):
         outputs = tensors("half", O=inputs[0].shape)
@@ -223,7 +294,7 @@ def plain_row(case):
 def measure(case, library, stream, turns):
     """Microseconds of the def, of its twin, and of PyTorch; whether the result is right; launches of the def."""
     arrays = TorchArrays("cuda")
-    name, inputs, outputs, text, _, reference = case
+    name, inputs, outputs, text, _, reference, *_ = case
     row, plain = row_of(name, inputs, outputs, text, reference), plain_row(case)
     arguments = argparse.Namespace(turns=turns)
     with torch.inference_mode(), torch.cuda.stream(stream):

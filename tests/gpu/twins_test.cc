@@ -60,6 +60,8 @@ const char* const kProbabilities =
     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
     "mx(b,n) max=! S(b,n,m)  E(b,n,m) = exp(S(b,n,m) - mx(b,n))  L(b,n) +=! E(b,n,m)  "
     "P(b,n,m) = half(E(b,n,m) / L(b,n))  half O(b,n,d) +=! P(b,n,m) * V(b,m,d) }";
+const char* const kFourTimesAsMany =
+    "half(B,C,H,W) I, half(F,4,C,2,2) G) -> (O) { O(b,y,x,f,p) +=! I(b,c,y+r,x+s) * G(f,p,c,r,s) }";
 const char* const kSmallTile = "float(F,C,3,3) G, float(3) b) -> (O) { O(f,c,r,s) = G(f,c,r,s) + b(s) }";
 
 const Twins kTwins[] = {
@@ -106,6 +108,59 @@ const Twins kTwins[] = {
     {"CausalMaskInATensorOfItsOwn", kCausal, kCausalInPlace, kHeads, kSmallHeads, 1.01},
     {"ProbabilitiesOfTheTextbook", kTextbook, kAttention, kHeads, kSmallHeads, 1.01},
     {"ProbabilitiesOfExponentials", kProbabilities, kAttention, kHeads, kSmallHeads, 1.01},
+    {"LogarithmsOfSums",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O, lse) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  L(b,n) +=! P(b,n,m)  lse(b,n) = mx(b,n) "
+     "+ log(L(b,n))  float A(b,n,d) +=! half(P(b,n,m)) * V(b,m,d)  O(b,n,d) = half(A(b,n,d) / L(b,n)) }",
+     kAttention, kHeads, kSmallHeads, 1.05},
+    {"MultipliedByReciprocals",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  L(b,n) +=! P(b,n,m)  R(b,n) = 1.0 / "
+     "L(b,n)  float A(b,n,d) +=! half(P(b,n,m)) * V(b,m,d)  O(b,n,d) = half(A(b,n,d) * R(b,n)) }",
+     kAttention, kHeads, kSmallHeads, 1.05},
+    {"ProbabilitiesByReciprocals",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  L(b,n) +=! P(b,n,m)  R(b,n) = 1.0 / "
+     "L(b,n)  Z(b,n,m) = half(P(b,n,m) * R(b,n))  half O(b,n,d) +=! Z(b,n,m) * V(b,m,d) }",
+     kAttention, kHeads, kSmallHeads, 1.05},
+    {"ProbabilitiesOfFloats",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  L(b,n) +=! P(b,n,m)  Z(b,n,m) = "
+     "P(b,n,m) / L(b,n)  half O(b,n,d) +=! half(Z(b,n,m)) * V(b,m,d) }",
+     kAttention, kHeads, kSmallHeads, 1.05},
+    // Sums over what reaches a result.
+    {"HiddenByZeros",
+     "half(B,C,H,W) I, half(F,C,3,3) G) -> (O) { O(b,f,y,x) +=! y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W ? "
+     "I(b,c,y + r - 1,x + s - 1) * G(f,c,r,s) : half(0) where y in 0:H, x in 0:W }",
+     kPadded, kImages, kSmallImages, 1.01},
+    {"ScatteredGradientOfAConvolution",
+     "half(B,F,H,W) D, half(F,C,3,3) G) -> (O) { half O(b,c,y+r,x+s) +=! D(b,f,y,x) * G(f,c,r,s) }", kPadded, kImages,
+     kSmallImages, 1.6},
+    {"TransposedConvolution",
+     "half(B,C,H,W) I, half(C,F,4,4) G) -> (O) { half O(b,f,y,x) +=! ((y+1-r) % 2 == 0 && (x+1-s) % 2 == 0 && y+1-r >= "
+     "0 "
+     "&& (y+1-r)/2 < H && x+1-s >= 0 && (x+1-s)/2 < W ? I(b,c,(y+1-r)/2,(x+1-s)/2) : half(0)) * G(c,f,r,s) where y in "
+     "0:2*H, x in 0:2*W }",
+     kFourTimesAsMany, kImages, kSmallImages, 2},
+    {"TransposedConvolutionOfPixels",
+     "half(B,C,H,W) I, half(C,F,2,2) G) -> (O) { half O(b,f,y,x) +=! ((y-r) % 2 == 0 && (x-s) % 2 == 0 && y >= r && "
+     "(y-r)/2 < H && x >= s && (x-s)/2 < W ? I(b,c,(y-r)/2,(x-s)/2) : half(0)) * G(c,f,r,s) where y in 0:2*H, x in "
+     "0:2*W }",
+     kFourTimesAsMany, kImages, kSmallImages, 2},
+    {"ScatteredTransposedConvolution",
+     "half(B,C,H,W) I, half(C,F,3,3) G) -> (O) { half O(b,f,2*y+r,2*x+s) +=! I(b,c,y,x) * G(c,f,r,s) }",
+     kFourTimesAsMany, kImages, kSmallImages, 4},
+    {"TransposedConvolutionOfFloats",
+     "float(B,C,H) I, float(C,F,4) G) -> (O) { O(b,f,2*y+r) +=! I(b,c,y) * G(c,f,r) }",
+     "float(B,C,H) I, float(2,F,C,2) G) -> (O) { O(b,f,y,p) +=! I(b,c,y+r) * G(p,f,c,r) }",
+     {{"B", 32}, {"C", 128}, {"F", 128}, {"H", 512}},
+     {{"B", 2}, {"C", 8}, {"F", 12}, {"H", 9}},
+     1.6},
+    {"OverlapAdd",
+     "float(B,T,256) X) -> (O) { O(b,64*t+k) +=! X(b,t,k) }",
+     "float(B,T,256) X) -> (O) { O(b,t,k) = X(b,t,k) }",
+     {{"B", 64}, {"T", 1024}},
+     {{"B", 2}, {"T", 5}}},
     // Borders.
     {"OutsideFirst",
      "half(B,C,H,W) I, half(F,C,3,3) G) -> (O) { O(b,f,y,x) +=! (y + r < 1 || y + r > H || x + s < 1 || x + s > W ? "

@@ -21,8 +21,8 @@ class Generator {
   RandomProduct run() {
     static constexpr std::array<const char*, 4> kTypes = {"float16", "float32", "float16", "bfloat16"};
     type_ = kTypes[random_.below(4)];
-    const uint64_t kind = random_.below(10);
-    kind < 5 ? product() : kind < 8 ? window() : rows();
+    const uint64_t kind = random_.below(13);
+    kind < 5 ? product() : kind < 8 ? window() : kind < 10 ? rows() : kind < 12 ? enlarged() : scattered();
     const int64_t more = random_.range(0, 2);
     for (int64_t n = 0; n < more; ++n) changed_again();
     if (random_.chance(30)) sums();
@@ -199,6 +199,47 @@ class Generator {
   }
 
   /// Rows that are normalised by a reduction of their own.
+  /// The gradient of windows with steps: each element of the input adds to those results that its window covers. It is
+  /// written so, or as a sum over what reaches a result.
+  void enlarged() {
+    for (const char* index : {"c", "f"}) size(index, true);
+    sizes_.emplace("Sy", random_.range(3, 9));
+    sizes_.emplace("Sr", random_.range(1, 5));
+    const int64_t step = random_.range(1, 3), before = random_.range(0, 2);
+    inputs_.push_back(type_ + "(Sc, Sy) I");
+    inputs_.push_back(type_ + "(Sf, Sc, Sr) G");
+    const std::string ranges = " where f in 0:Sf, c in 0:Sc, r in 0:Sr";
+    if (random_.chance(50)) {
+      result(type_, fmt::format("Sf, {} * (Sy - 1) + Sr", step));
+      body_ += fmt::format("  C(f, {} * y + r) +=! I(c, y) * G(f, c, r){}, y in 0:Sy\n", step, ranges);
+      return;
+    }
+    result(type_, fmt::format("Sf, {} * Sy", step));
+    const std::string at = fmt::format("(y + {} - r)", before), element = fmt::format("I(c, {} / {})", at, step);
+    std::vector<std::pair<std::string, std::string>> bounds = {
+        {fmt::format("{} % {} == 0", at, step), fmt::format("{} % {} != 0", at, step)},
+        {at + " >= 0", at + " < 0"},
+        {fmt::format("{} / {} < Sy", at, step), fmt::format("{} / {} >= Sy", at, step)}};
+    if (step == 1 && random_.chance(50)) bounds.erase(bounds.begin());
+    const bool around = random_.chance(40);
+    const std::string read = around ? element + " * G(f, c, r)" : element;
+    const std::string value = bordered(read, bounds);
+    body_ +=
+        fmt::format("  C(f, y) +=! {}{}, y in 0:{} * Sy\n", around ? value : value + " * G(f, c, r)", ranges, step);
+  }
+
+  /// Elements that are combined where they overlap.
+  void scattered() {
+    for (const char* index : {"y", "x"}) sizes_.emplace(std::string("S") + index, random_.range(1, 9));
+    for (const char* index : {"r", "s"}) sizes_.emplace(std::string("S") + index, random_.range(1, 6));
+    static constexpr std::array<const char*, 4> kAssigns = {"+=!", "+=!", "max=!", "min=!"};
+    const int64_t steps[] = {random_.range(1, 3), random_.range(1, 3)};
+    inputs_.push_back("float32(Sy, Sx, Sr, Ss) I");
+    result("float32", fmt::format("{} * (Sy - 1) + Sr, {} * (Sx - 1) + Ss", steps[0], steps[1]));
+    body_ += fmt::format("  C({} * y + r, {} * x + s) {} I(y, x, r, s)\n", steps[0], steps[1],
+                         kAssigns[random_.below(kAssigns.size())]);
+  }
+
   void rows() {
     for (const char* index : {"n", "d"}) size(index, true);
     inputs_.push_back(type_ + "(Sn, Sd) X");

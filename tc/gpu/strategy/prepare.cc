@@ -24,6 +24,7 @@
 #include "tc/gpu/rewrite/reuse_temporaries.h"
 #include "tc/gpu/rewrite/split_digits.h"
 #include "tc/gpu/rewrite/split_quotients.h"
+#include "tc/gpu/rewrite/split_residues.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/rewrite/trailing_units.h"
 #include "tc/gpu/rewrite/unfold.h"
@@ -39,6 +40,7 @@
 #include "tc/gpu/strategy/split_choice.h"
 #include "tc/gpu/strategy/split_exponentials.h"
 #include "tc/gpu/strategy/sums_of_powers.h"
+#include "tc/ir/gather_scatters.h"
 #include "tc/ir/plain_choices.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/reduce_once.h"
@@ -126,6 +128,33 @@ bool gains_by_padding(const PaddedProduct& product, const Device& device) {
          std::all_of(product.temporaries.begin(), product.temporaries.end(), is_used_often);
 }
 
+/// Products in the form that contractions have, as far as they have one.
+ir::Program with_contractions(ir::Program program, const Device& device, const std::set<std::string>& addressed) {
+  program = products_apart(split_digits(std::move(program), is_contraction), addressed);
+  return pad_operands(std::move(program), is_contraction,
+                      [&](const PaddedProduct& product) { return gains_by_padding(product, device); });
+}
+
+/// Whether statements of a program are contractions then, all of whose operands are boxes, perhaps with zeros around.
+bool become_products_of_boxes(const ir::Program& program, const std::vector<size_t>& places, const Device& device) {
+  ir::Program alone = program;
+  alone.statements.clear();
+  for (const size_t place : places) alone.statements.push_back(program.statements[place]);
+  alone = with_contractions(std::move(alone), device, {});
+  const auto is_one = [&](size_t place) {
+    return std::any_of(alone.statements.begin(), alone.statements.end(), [&](const ir::Statement& s) {
+      return s.id == program.statements[place].id && is_contraction(alone, s) && !has_hidden_terms(s);
+    });
+  };
+  return std::all_of(places.begin(), places.end(), is_one);
+}
+
+/// Whether a sum over what reaches each element is worth more terms than a scatter has.
+bool gains_by_gathering(const ir::GatheredScatter& sum) {
+  constexpr int64_t kMostGrowth = 4;
+  return ir::instance_count(sum.gathered) / kMostGrowth <= ir::instance_count(sum.scattered);
+}
+
 }  // namespace
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
@@ -158,11 +187,12 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
-  program = split_quotients(std::move(program));
+  program = drop_overwritten(ir::gather_scatters(split_quotients(std::move(program)), gains_by_gathering));
   if (takes_contractions(options)) {
-    program = products_apart(split_digits(std::move(program), is_contraction), addressed);
-    program = pad_operands(std::move(program), is_contraction,
-                           [&](const PaddedProduct& product) { return gains_by_padding(product, device); });
+    program = split_residues(std::move(program), [&](const ir::Program& whole, const std::vector<size_t>& places) {
+      return become_products_of_boxes(whole, places, device);
+    });
+    program = with_contractions(std::move(program), device, addressed);
   }
   program = drop_overwritten(std::move(program));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
@@ -200,7 +230,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     program = split_products(std::move(program), options, device);
   }
   TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
-  program = reduce_along_memory(std::move(ordered.program));
+  program = reduce_along_memory(recompute_in_copies(std::move(ordered.program), device.instances_of_launch));
   if (takes_contractions(options) && options.chain.value_or(true)) {
     program = recompute_products(std::move(program),
                                  [&](const ir::Program& stored, const ir::Program& made_again, const MadeAgain& made) {
