@@ -147,7 +147,8 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
     const std::optional<size_t> axis = position_of(stored.axes[d], c);
     if (!axis) continue;
     const auto& [name, begin, extent] = c.parallel[*axis];
-    if (begin + extent < stored.extents[d] && extent % plan.parallel[*axis].tile != 0) {
+    const AxisPlan& a = plan.parallel[*axis];
+    if (begin + extent < stored.extents[d] && extent % (a.tile * a.cluster) != 0) {
       return fmt::format("the last box along '{}' reaches what another kernel writes of '{}'", name, stored.tensor);
     }
   }
