@@ -1,15 +1,16 @@
 #include "tc/ir/guard_factors.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tc/ir/choice.h"
 #include "tc/ir/factors.h"
+#include "tc/ir/guarded_read.h"
 #include "tc/ir/index_expr.h"
-#include "tc/ir/reads.h"
+#include "tc/ir/linear_form.h"
+#include "tc/ir/specialise.h"
 
 namespace tc::ir {
 
@@ -24,7 +25,7 @@ bool is_zero(const Expr& e) { return hi::is_const_zero(hi::simplify(e)); }
 struct Guarded {
   Expr value;
   std::vector<Expr> conditions{};
-  std::set<std::string> subscripts{};  ///< the variables of those of its read
+  const hi::Call* read = nullptr;
 
   Expr whole() const {
     Expr condition;
@@ -33,7 +34,7 @@ struct Guarded {
   }
 };
 
-/// A factor, which may be a choice between a read and zero already. Without variables if it is no single read.
+/// A factor, which may be a choice between a read and zero already. Without a read if it is none.
 Guarded guarded(const Program& program, const Expr& factor) {
   Guarded result{factor};
   if (const std::optional<Choice> choice = choice_of(factor);
@@ -43,29 +44,76 @@ Guarded guarded(const Program& program, const Expr& factor) {
   }
   const auto* cast = result.value.as<hi::Cast>();
   const auto* read = (cast ? cast->value : result.value).as<hi::Call>();
-  if (!read || !is_tensor_read(program, read)) return result;
-  for (const Expr& subscript : read->args) result.subscripts.merge(variables_of(subscript));
+  if (read && is_tensor_read(program, read)) result.read = read;
   return result;
+}
+
+/// Whether what is at least 0 says that a read is on one side of its tensor's first element, or of its last one.
+bool is_edge(const Program& program, const LinearForm& slack, const hi::Call* read) {
+  const Shape extents = constant_shape(program.tensor(read->name));
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const std::optional<LinearForm> at = linear_form(read->args[d]);
+    if (!at || at->coefficients.empty()) continue;
+    const LinearForm last = difference({{}, extents[d] - 1}, *at);
+    for (const LinearForm& edge : {*at, last}) {
+      if (edge.coefficients == slack.coefficients && edge.constant == slack.constant) return true;
+    }
+  }
+  return false;
+}
+
+/// Gives a reduction index the range that a condition on it alone leaves it; false if it is no such condition.
+bool narrow(Statement& s, const LinearForm& slack) {
+  if (slack.coefficients.size() != 1) return false;
+  const std::string& name = slack.coefficients.begin()->first;
+  const int64_t coefficient = slack.coefficients.begin()->second;
+  const auto index = std::find_if(s.indices.begin(), s.indices.end(),
+                                  [&](const Index& i) { return i.name == name && i.is_reduction; });
+  if (index == s.indices.end() || (coefficient != 1 && coefficient != -1)) return false;
+  const int64_t begin = begin_of(*index), end = begin + extent_of(*index);
+  if (coefficient == 1) {
+    index->begin = index_constant(std::min(end, std::max(begin, -slack.constant)));
+  } else {
+    index->end = index_constant(std::max(begin, std::min(end, slack.constant + 1)));
+  }
+  return true;
+}
+
+/// Whether it is at least 0 for all values of the indices.
+bool holds_always(const Statement& s, const LinearForm& slack) {
+  int64_t least = slack.constant;
+  for (const auto& [name, coefficient] : slack.coefficients) {
+    const auto index =
+        std::find_if(s.indices.begin(), s.indices.end(), [&, &name = name](const Index& i) { return i.name == name; });
+    if (index == s.indices.end() || extent_of(*index) < 1) return false;
+    const int64_t first = begin_of(*index);
+    least += coefficient * (coefficient > 0 ? first : first + extent_of(*index) - 1);
+  }
+  return least >= 0;
 }
 
 }  // namespace
 
 std::optional<Statement> guard_factors(const Program& program, Statement statement) {
   const std::optional<Choice> choice = choice_of(statement.value);
-  if (!choice || statement.assign != Assign::kAdd || !statement.value.type().is_float()) return std::nullopt;
-  if (!is_zero(choice->no) || is_data_dependent(choice->condition)) return std::nullopt;
+  if (!choice || statement.assign != Assign::kAdd || !is_zero(choice->no)) return std::nullopt;
   std::vector<Guarded> factors;
   for (const Expr& factor : factors_of(choice->yes)) factors.push_back(guarded(program, factor));
   if (factors.size() < 2) return std::nullopt;
   for (const Expr& condition : conjuncts_of(choice->condition)) {
-    const std::set<std::string> variables = variables_of(condition);
-    const auto is_about = [&](const Guarded& factor) {
-      return std::includes(factor.subscripts.begin(), factor.subscripts.end(), variables.begin(), variables.end());
-    };
-    const auto factor = std::find_if(factors.begin(), factors.end(), is_about);
-    if (factor == factors.end()) return std::nullopt;
-    factor->conditions.push_back(condition);
+    const std::optional<LinearForm> least = slack(condition);
+    if (!least) return std::nullopt;
+    if (holds_always(statement, *least) || narrow(statement, *least)) continue;
+    bool is_edge_of_any = false;
+    for (Guarded& factor : factors) {
+      if (!factor.read || !is_edge(program, *least, factor.read)) continue;
+      factor.conditions.push_back(condition);
+      is_edge_of_any = true;
+    }
+    if (!is_edge_of_any) return std::nullopt;
   }
+  const auto is_empty = [](const Index& index) { return extent_of(index) < 1; };
+  if (std::any_of(statement.indices.begin(), statement.indices.end(), is_empty)) return std::nullopt;
   Expr product;
   for (const Guarded& factor : factors) product = product.defined() ? product * factor.whole() : factor.whole();
   statement.value = product;

@@ -65,7 +65,7 @@ TEST(GatherScatters, LeavesWhatTellsItsElements) {
   EXPECT_EQ(to_text(gather_scatters(program, is_gathered)), to_text(program));
 }
 
-TEST(GuardFactors, ConditionsGoToTheFactorsThatTheyAreAbout) {
+TEST(GuardFactors, ZerosStandWhereAFactorHasNoElement) {
   const auto guarded = [](const std::string& value) -> std::string {
     const Program program =
         of("float(N+2) X, float(M) W, float(N) s) -> (float(N) O) { O(i) +=! " + value + " where i in 0:N, k in 0:4 }");
@@ -77,15 +77,16 @@ TEST(GuardFactors, ConditionsGoToTheFactorsThatTheyAreAbout) {
     return text.substr(text.find("+=! ") + 4, text.find("\n      map") - text.find("+=! ") - 4);
   };
   EXPECT_EQ(guarded("i + k >= 2 ? X(i+k-2) * W(k) : 0.0"), "(i + k >= 2 ? X(i + k - 2) : 0.0) * W(k)");
-  EXPECT_EQ(guarded("i + k >= 2 && k < 3 ? W(k) * X(i+k-2) : 0.0"),
-            "(k < 3 ? W(k) : 0.0) * (i + k >= 2 ? X(i + k - 2) : 0.0)");
-  EXPECT_EQ(guarded("i + k >= 2 ? (i + k < 9 ? X(i+k-2) : 0.0) * W(k) : 0.0"),
-            "(i + k < 9 && i + k >= 2 ? X(i + k - 2) : 0.0) * W(k)");
-  // About no single factor; about data; not zero; no product.
+  EXPECT_EQ(guarded("i + k >= 2 && k < 3 ? W(k) * X(i+k-2) : 0.0"), "W(k) * (i + k >= 2 ? X(i + k - 2) : 0.0)");
+  EXPECT_EQ(guarded("i + k >= 1 ? (i + k <= N ? X(i+k-1) : 0.0) * W(k) : 0.0").substr(0, 35),
+            "(i + k <= 10 && i + k >= 1 ? X(i + ");
+  EXPECT_EQ(guarded("i + k >= 0 ? s(i) * W(k) : 0.0"), "s(i) * W(k)");
+  // What exists; about data; not zero; no product.
   EXPECT_EQ(guarded("i <= k ? s(i) * W(k) : 0.0"), "");
+  EXPECT_EQ(guarded("i + k >= 3 ? X(i+k-2) * W(k) : 0.0"), "");
   EXPECT_EQ(guarded("s(i) > 0.0 ? s(i) * W(k) : 0.0"), "");
-  EXPECT_EQ(guarded("i >= 2 ? X(i-2) * W(k) : 1.0"), "");
-  EXPECT_EQ(guarded("i >= 2 ? X(i-2) + W(k) : 0.0"), "");
+  EXPECT_EQ(guarded("i + k >= 2 ? X(i+k-2) * W(k) : 1.0"), "");
+  EXPECT_EQ(guarded("i + k >= 2 ? X(i+k-2) + W(k) : 0.0"), "");
 }
 
 }  // namespace

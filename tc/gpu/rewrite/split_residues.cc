@@ -12,7 +12,6 @@
 #include "tc/ir/choice.h"
 #include "tc/ir/factors.h"
 #include "tc/ir/guard_factors.h"
-#include "tc/ir/guarded_read.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/linear_form.h"
@@ -329,7 +328,6 @@ class ResidueSplitter {
     }
     if (!part) return std::nullopt;
     if (has_no_terms(part->value)) return part->initialises ? std::optional(set_to_zero(*part)) : std::nullopt;
-    if (!take_in_conditions(*part)) return std::nullopt;
     drop_single_values(*part);
     std::optional<ir::Statement> guarded = ir::guard_factors(program_, *part);
     return guarded ? guarded : part;
@@ -347,36 +345,6 @@ class ResidueSplitter {
     s.initialises = false;
     std::erase_if(s.indices, [](const ir::Index& index) { return index.is_reduction; });
     return s;
-  }
-
-  /// Leaves out values of reduction indices for which a condition makes every term zero; false where no term is left.
-  static bool take_in_conditions(ir::Statement& s) {
-    std::optional<ir::Choice> choice = ir::choice_of(s.value);
-    if (!choice || !hi::equal(hi::simplify(choice->no), ir::identity_of(s.assign, s.value.type()))) return true;
-    Expr rest;
-    for (const Expr& condition : ir::conjuncts_of(choice->condition)) {
-      if (!narrow(s, condition)) rest = ir::conjunction(rest, condition);
-    }
-    choice->condition = rest;
-    s.value = rest.defined() ? ir::make_choice(*choice) : choice->yes;
-    return std::all_of(s.indices.begin(), s.indices.end(), [](const auto& index) { return extent_of(index) > 0; });
-  }
-
-  /// Gives a reduction index the range that a condition on it alone leaves it; false if it is no such condition.
-  static bool narrow(ir::Statement& s, const Expr& condition) {
-    const std::optional<ir::LinearForm> slack = ir::slack(condition);
-    if (!slack || slack->coefficients.size() != 1) return false;
-    const auto& [name, coefficient] = *slack->coefficients.begin();
-    const auto index = std::find_if(s.indices.begin(), s.indices.end(),
-                                    [&, &name = name](const ir::Index& i) { return i.name == name && i.is_reduction; });
-    if (index == s.indices.end() || (coefficient != 1 && coefficient != -1)) return false;
-    const int64_t begin = begin_of(*index), end = begin + extent_of(*index);
-    if (coefficient == 1) {
-      index->begin = index_constant(std::min(end, std::max(begin, -slack->constant)));
-    } else {
-      index->end = index_constant(std::max(begin, std::min(end, slack->constant + 1)));
-    }
-    return true;
   }
 
   /// Reduction indices of one value go, so that conditions and subscripts have the same forms.

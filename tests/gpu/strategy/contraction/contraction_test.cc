@@ -159,11 +159,13 @@ TEST(Contraction, SmallDevicesGetSmallBlocks) {
   EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
-/// A product under a guard is 0 where the guard fails, whatever the other factor is there.
-TEST(Contraction, GuardedProductsAreNoOperandsWithBorders) {
+/// A product under a guard is 0 where the guard fails, whatever the other factor is there, unless a factor has no
+/// element there.
+TEST(Contraction, GuardedProductsAreOperandsWithBordersAtEdgesAlone) {
   const std::string inside = "(t >= k ? X(b,c,t - k) : 0.0) * W(o,c,k)",
-                    around = "t >= k ? X(b,c,t - k) * W(o,c,k) : 0.0";
-  for (const auto& [value, infinite] : {std::pair{inside, true}, std::pair{around, false}}) {
+                    around = "t >= k ? X(b,c,t - k) * W(o,c,k) : 0.0",
+                    hidden = "t > k && t >= k ? X(b,c,t - k) * W(o,c,k) : 0.0";  // what X has
+  for (const auto& [value, infinite] : {std::pair{inside, true}, std::pair{around, true}, std::pair{hidden, false}}) {
     const ir::Program program =
         specialised_from("def f(float(B,C,T) X, float(O,C,K) W) -> (float(B,O,T) R) { R(b,o,t) +=! " + value + " }",
                          {{"B", 2}, {"C", 8}, {"T", 32}, {"O", 16}, {"K", 3}});
