@@ -75,7 +75,7 @@ const Twins kTwins[] = {
      "float(M,K) A, float(K,N) B, float(M,N) D) -> (C) { C(m,n) +=! A(m,k) * B(k,n)  C(m,n) += D(m,n) }", kProduct,
      kSmallProduct},
     {"Diagonals", "half(M,K) A, half(K,N) B) -> (half(M+N,N) C) { C(m+n,n) +=! A(m,k) * B(k,n) }", kProductOfHalves,
-     kProduct, kSmallProduct},
+     kProduct, kSmallProduct, 2},
     {"TwoParts",
      "half(M,K) A, half(K,N) B) -> (half(M,2*N) C) { C(m,n) +=! A(m,k) * B(k,n) where n in 0:N  "
      "C(m,n+N) +=! A(m,k) * B(k,n) }",
@@ -141,12 +141,12 @@ const Twins kTwins[] = {
      "0 "
      "&& (y+1-r)/2 < H && x+1-s >= 0 && (x+1-s)/2 < W ? I(b,c,(y+1-r)/2,(x+1-s)/2) : half(0)) * G(c,f,r,s) where y in "
      "0:2*H, x in 0:2*W }",
-     kFourTimesAsMany, kImages, kSmallImages, 2},
+     kFourTimesAsMany, kImages, kSmallImages, 3},
     {"TransposedConvolutionOfPixels",
      "half(B,C,H,W) I, half(C,F,2,2) G) -> (O) { half O(b,f,y,x) +=! ((y-r) % 2 == 0 && (x-s) % 2 == 0 && y >= r && "
      "(y-r)/2 < H && x >= s && (x-s)/2 < W ? I(b,c,(y-r)/2,(x-s)/2) : half(0)) * G(c,f,r,s) where y in 0:2*H, x in "
      "0:2*W }",
-     kFourTimesAsMany, kImages, kSmallImages, 2},
+     kFourTimesAsMany, kImages, kSmallImages, 3},
     {"ScatteredTransposedConvolution",
      "half(B,C,H,W) I, half(C,F,3,3) G) -> (O) { half O(b,f,2*y+r,2*x+s) +=! I(b,c,y,x) * G(c,f,r,s) }",
      kFourTimesAsMany, kImages, kSmallImages, 4},
