@@ -107,7 +107,9 @@ class TorchArrays:
         return values.to(self.types[tensor.type])
 
     def empty(self, tensor):
-        return self.torch.full(tensor.shape, math.nan, device=self.place, dtype=self.types[tensor.type])
+        type = self.types[tensor.type]
+        poison = self.torch.iinfo(type).min if tensor.type in INTEGERS else math.nan
+        return self.torch.full(tensor.shape, poison, device=self.place, dtype=type)
 
     def exact(self, array, tensor):
         return array if tensor.type in INTEGERS else array.double()

@@ -137,6 +137,10 @@ def attended_with_logarithms(q, k, v):
     return torch.softmax(scores, 2).to(q.dtype) @ v, torch.logsumexp(scores, 2)
 
 
+def product_of_bytes(a, b):
+    return a @ b if a.is_floating_point() else torch._int_mm(a, b)
+
+
 SPATIAL = (IMAGES, CHANNELS, 56, 56)
 INSIDE = "y+{0}-r >= 0 && (y+{0}-r)/2 < H && x+{0}-s >= 0 && (x+{0}-s)/2 < W"
 EVEN = "y,x) +=! ((y+{0}-r) % 2 == 0 && (x+{0}-s) % 2 == 0 && " + INSIDE + (
@@ -203,6 +207,15 @@ CASES = (
     overlapping("product of polynomials", "O(i,j+k) +=! I(i,j,l,0) * I(i,k,l,1) where l in 0:1",
                 lambda i: F.conv1d(i[None, :, :, 0, 0], i[:, None, :, 0, 1].flip(2), padding=2047, groups=64)[0],
                 (64, 2048, 1, 2), (64, 4095)),
+    ("bytes, k in columns", tensors("int8", A=(4096, 4096), B=(4096, 4096)), tensors("int", C=(4096, 4096)),
+     "def f(int8(M,K) A, int8(K,N) B) -> (C) { int32 C(m,n) +=! A(m,k) * B(k,n) }",
+     "def f(int8(M,K) A, int8(N,K) B) -> (C) { int32 C(m,n) +=! A(m,k) * B(n,k) }", product_of_bytes,
+     tensors("int8", A=(4096, 4096), B=(4096, 4096)), tensors("int", C=(4096, 4096))),
+    ("bytes, requantised", tensors("int8", A=(4096, 4096), B=(4096, 4096)), tensors("half", C=(4096, 4096)),
+     "def f(int8(M,K) A, int8(N,K) B) -> (C) { int32 S(m,n) +=! A(m,k) * B(n,k)  C(m,n) = half(float(S(m,n)) * 0.0001) "
+     "}", "def f(int8(M,K) A, int8(N,K) B) -> (C) { int32 C(m,n) +=! A(m,k) * B(n,k) }",
+     lambda a, b: product_of_bytes(a, b.T).to(a.dtype if a.is_floating_point() else torch.float32) * 1e-4,
+     tensors("int8", A=(4096, 4096), B=(4096, 4096)), tensors("int", C=(4096, 4096))),
     image("hidden by zeros",
           "y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W ? I(b,c,y + r - 1,x + s - 1) * G(f,c,r,s) : half(0) "
           "where y in 0:H, x in 0:W", lambda i, g: F.conv2d(i, g, padding=1)),
@@ -299,7 +312,7 @@ def measure(case, library, stream, turns):
     arguments = argparse.Namespace(turns=turns)
     with torch.inference_mode(), torch.cuda.stream(stream):
         data = [arrays.make(tensor) for tensor in row.inputs]
-        right = exact_results(row, arrays, data)
+        right = [result.double() for result in exact_results(row, arrays, data)]
         us, error, _ = timed(row, library, "", data, right, stream, arguments)
         theirs = torch_us(row, data, stream, turns)
         data = [arrays.make(tensor) for tensor in plain.inputs]

@@ -641,10 +641,11 @@ class KernelPrinter {
     products_[function_of(product)] = text_of(product);
     const std::string& d = exprs_.names().tensor(n.d);
     const int values = n.atom.values();
+    const char* const sum = is_integer(n.atom.a) ? "int" : "float";
     const bool is_part = exprs_.tensor(n.d).elements() > values;
     line(fmt::format(
         "{}({}, &{}, &{});", function_of(product),
-        is_part ? fmt::format("*(float(*)[{}])&{}[{}]", values, d, n.d_first) : d,
+        is_part ? fmt::format("*({}(*)[{}])&{}[{}]", sum, values, d, n.d_first) : d,
         n.held ? exprs_.element(n.held->tensor, n.held->subscripts) : exprs_.first_of_tile(n.a.tensor, n.a.subscripts),
         exprs_.first_of_tile(n.b.tensor, n.b.subscripts)));
   }
@@ -657,8 +658,13 @@ class KernelPrinter {
       const bool is_held = type.bits() == 16;
       const bool is_renewed = is_held && wait.pending == 0;
       if (is_held) exprs_.need(is_renewed ? Helper::kRenewed : Helper::kHeld);
-      if (is_held || type == Halide::Float(32)) {
-        const char* function = is_renewed ? "renew_held" : is_held ? "receive_held" : "receive";
+      const bool is_integer = type == Halide::Int(32);
+      if (is_integer) exprs_.need(Helper::kIntegerSums);
+      if (is_held || is_integer || type == Halide::Float(32)) {
+        const char* function = is_renewed   ? "renew_held"
+                               : is_held    ? "receive_held"
+                               : is_integer ? "receive_integers"
+                                            : "receive";
         line(fmt::format("{}({});", function, exprs_.names().tensor(name)));
       }
     }

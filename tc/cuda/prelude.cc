@@ -598,6 +598,7 @@ const std::vector<Definition>& definitions() {
       {kClusterStep, {}, {"arrive_in_cluster", "wait_for_cluster"}, cluster_step_text()},
       {kClusterLoad, {}, {"place_in_block", "load_of_block"}, cluster_load_text()},
       {kProducts, {}, {"wait_products", "receive"}, products_text()},
+      {kIntegerSums, {}, {"receive_integers"}, integer_sums_text()},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kUnpromised, {}, {"unpromised"}, kUnpromisedText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},

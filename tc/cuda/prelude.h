@@ -55,6 +55,7 @@ enum class Helper {
   kClusterStep,    ///< arrive_in_cluster, wait_for_cluster
   kClusterLoad,    ///< load_of_block: shared memory of a block of the cluster
   kProducts,       ///< wait_products, receive: of warpgroups
+  kIntegerSums,    ///< receive_integers: of their sums of integers
   kHeld,           ///< receive_held: operands of theirs
   kRenewed,        ///< renew_held: the same, of which no later product is unfinished
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start

@@ -257,6 +257,15 @@ __device__ __forceinline__ void receive(float (&sums)[count]) {
 }
 )";
 
+constexpr std::string_view kIntegerSumsText =
+    R"(// The same of sums of integers.
+template <int count>
+__device__ __forceinline__ void receive_integers(int (&sums)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+}
+)";
+
 constexpr std::string_view kHeldText =
     R"(// The same of operands.
 template <typename Half, int count>
@@ -312,6 +321,7 @@ std::string operands(int count, const char* constraint) {
 /// PTX's name of a type.
 const char* ptx_type(ScalarType type) {
   if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? "e4m3" : "e5m2";
+  if (is_integer(type)) return is_signed_integer(type) ? "s8" : "u8";
   if (type == ScalarType::kFloat32) return "tf32";
   return type == ScalarType::kBFloat16 ? "bf16" : "f16";
 }
@@ -351,6 +361,7 @@ std::string_view box_store_text() {
 std::string_view group_barrier_text() { return kGroupBarrierText; }
 std::string_view registers_text() { return kRegistersText; }
 std::string_view products_text() { return kProductsText; }
+std::string_view integer_sums_text() { return kIntegerSumsText; }
 std::string_view held_text() { return kHeldText; }
 std::string_view renewed_text() { return kRenewedText; }
 
@@ -372,6 +383,7 @@ std::string text_of(const WarpgroupProduct& product) {
     majors =
         (product.a ? fmt::format(", {}", int{product.a->mn_major}) : "") + fmt::format(", {}", int{product.b.mn_major});
   }
+  const bool is_whole = is_integer(atom.a);  // whose factors have no signs to change
   const std::string sums = "{" + numbered(values) + "}";
   // Operands of the statement: the sums; a's descriptor or registers; b's descriptor.
   const int of_b = values + (product.a ? 1 : kRegisters * product.slices);
@@ -387,17 +399,17 @@ std::string text_of(const WarpgroupProduct& product) {
       statement += literals(next + fmt::format("add.s64 b, b, {}; ", product.b.slice / 16), 100);
     }
     // Where a sum starts, the first slice sets it.
-    statement += literals(
-        fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {}, {}, b, {}, 1, 1{}; ", atom.n, atom.k(),
-                    ptx_type(atom.a), ptx_type(atom.b), sums, product.a ? "a" : four_from(values + kRegisters * s),
-                    product.starts && s == 0 ? 'q' : 'p', majors),
-        100);
+    statement += literals(fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, {}, b, {}{}{}; ", atom.n,
+                                      atom.k(), is_whole ? "s32" : "f32", ptx_type(atom.a), ptx_type(atom.b), sums,
+                                      product.a ? "a" : four_from(values + kRegisters * s),
+                                      product.starts && s == 0 ? 'q' : 'p', is_whole ? "" : ", 1, 1", majors),
+                          100);
   }
   statement += "      \"wgmma.commit_group.sync.aligned; }\"\n";
   std::string inputs = product.a ? "      : \"l\"(from_a), " : "      : ";
   if (!product.a) {
     int number = 0;
-    const int of_line = is_float8(atom.a) ? 1 : kRegisters;
+    const int of_line = bytes_of(atom.a) == 1 ? 1 : kRegisters;
     for (const std::string& held : held_registers(atom.a, kRegisters * product.slices)) {
       inputs += fmt::format("\"r\"({}),{}", held, ++number % of_line == 0 ? "\n        " : " ");
     }
@@ -408,15 +420,17 @@ std::string text_of(const WarpgroupProduct& product) {
         "  const uint64 from_{0} = uint64(uint32(__cvta_generic_to_shared({0})) & 0x3ffff) >> 4 | {1:#x}ull;\n", name,
         of.bits(0));
   };
+  const std::string constraint = std::string(product.starts ? "=" : "+") + (is_whole ? "r" : "f");
   const std::string along = product.a ? fmt::format("{} and {} bytes apart", product.a->slice, product.b.slice)
                                       : fmt::format("of b {} bytes apart; threads hold a", product.b.slice);
   return fmt::format(
       "// d {} a * b on tiles of 64 x {}, {} times {} values along k, {}.\n"
-      "__device__ __forceinline__ void {}(float (&d)[{}], const {}* a, const void* b) {{\n"
+      "__device__ __forceinline__ void {}({} (&d)[{}], const {}* a, const void* b) {{\n"
       "{}{}  asm volatile(\n{}{}{}\n      : \"memory\");\n}}\n",
-      product.starts ? "=" : "+=", atom.n, product.slices, atom.k(), along, function_of(product), values,
-      product.a ? "void" : memory_type(ir::to_halide(atom.a)), product.a ? descriptor("a", *product.a) : "",
-      descriptor("b", product.b), statement, operands(values, product.starts ? "=f" : "+f"), inputs);
+      product.starts ? "=" : "+=", atom.n, product.slices, atom.k(), along, function_of(product),
+      is_whole ? "int" : "float", values, product.a ? "void" : memory_type(ir::to_halide(atom.a)),
+      product.a ? descriptor("a", *product.a) : "", descriptor("b", product.b), statement,
+      operands(values, constraint.c_str()), inputs);
 }
 
 }  // namespace tc::cuda

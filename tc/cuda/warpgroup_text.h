@@ -20,6 +20,7 @@ std::string_view shared_box_copy_text();
 std::string_view cluster_step_text();
 std::string_view cluster_load_text();
 std::string_view products_text();
+std::string_view integer_sums_text();
 std::string_view held_text();
 std::string_view renewed_text();
 /// Stores of boxes and their groups (PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "fence.proxy").

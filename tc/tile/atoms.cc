@@ -58,6 +58,8 @@ const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int archi
 
 bool has_warpgroup_atom(ScalarType a, ScalarType b) {
   if (is_float8(a)) return is_float8(b);
+  const auto is_byte = [](ScalarType type) { return is_integer(type) && bits_of(type) == 8; };
+  if (is_byte(a)) return is_byte(b);
   return a == b && (a == ScalarType::kFloat16 || a == ScalarType::kBFloat16 || a == ScalarType::kFloat32);
 }
 

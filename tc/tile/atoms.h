@@ -29,23 +29,28 @@ const std::vector<MatMulAtom>& matmul_atoms();
 /// The one for operands of a type, on an architecture; null: there is none.
 const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int architecture);
 
-/// An instruction by which the 4 warps of a warpgroup multiply tiles of 16-bit floats, 8-bit floats or the TF32 parts
-/// of float32 in shared memory, and add to a tile that their registers hold, while they go on (PTX ISA,
-/// "wgmma.mma_async"; sm_90a):
+/// An instruction by which the 4 warps of a warpgroup multiply tiles of 16-bit floats, 8-bit floats, 8-bit integers or
+/// the TF32 parts of float32 in shared memory, and add to a tile that their registers hold, while they go on (PTX ISA,
+/// "wgmma.mma_async"; sm_90a). Sums of integers wrap around:
 ///     d(m, n) += sum over k of a(m, k) * b(k, n)
 /// Thread t has the values 4 j + 2 h + p of d: row 16 (t / 32) + t mod 32 / 4 + 8 h, column 8 j + 2 (t mod 4) + p.
 struct WarpgroupAtom {
   static constexpr int kM = 64, kThreads = 128;
   static constexpr int kSliceBytes = 32;          ///< along k
-  static constexpr int kMostN = 256, kStepN = 8;  ///< n is any multiple of 8 up to 256
+  static constexpr int kMostN = 256, kStepN = 8;  ///< n is any multiple of 8 up to 256; of integers see step_n()
   ScalarType a = ScalarType::kFloat16, b = ScalarType::kFloat16;
   int n = 8;
+  /// Of what n is a multiple, where operands have a type. Products of integers have 8 or 24 columns too, or 16 times
+  /// any number.
+  static int step_n(ScalarType operand) { return is_integer(operand) ? 2 * kStepN : kStepN; }
+  ScalarType sum() const { return is_integer(a) ? ScalarType::kInt32 : ScalarType::kFloat32; }
   int k() const { return kSliceBytes / bytes_of(a); }
   int values() const { return n / 2; }                     ///< of d, per thread
   int values_of_a() const { return kM * k() / kThreads; }  ///< of a slice that registers hold, per thread
 };
 
-/// Whether wgmma multiplies operands of two types: a 16-bit float or a float32 by its own type, any two 8-bit floats.
+/// Whether wgmma multiplies operands of two types: a 16-bit float or a float32 by its own type, any two 8-bit floats,
+/// any two 8-bit integers.
 bool has_warpgroup_atom(ScalarType a, ScalarType b);
 
 /// What tensor cores take of a float32: its sign, its exponent and the first 10 bits of its fraction. PTX leaves the

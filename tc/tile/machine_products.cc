@@ -17,16 +17,20 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kRows = WarpgroupAtom::kM / kWarps;  // of a warp
 
-/// The floats of all bits, of a type of at most 16.
+/// The values of all bits, of a type of at most 16.
 const std::vector<float>& floats_of(ScalarType type) {
   const auto made = [](ScalarType of) {
     std::vector<float> all;
     for (uint32_t bits = 0; bits < 1U << bits_of(of); ++bits) {
-      all.push_back(is_float8(of) ? static_cast<float>(float8_from_bits(of, static_cast<uint8_t>(bits)))
-                                  : float_from_bits(of, static_cast<uint16_t>(bits)));
+      all.push_back(of == ScalarType::kInt8    ? static_cast<float>(static_cast<int8_t>(bits))
+                    : of == ScalarType::kUInt8 ? static_cast<float>(bits)
+                    : is_float8(of)            ? static_cast<float>(float8_from_bits(of, static_cast<uint8_t>(bits)))
+                                               : float_from_bits(of, static_cast<uint16_t>(bits)));
     }
     return all;
   };
+  static const std::vector<float> bytes = made(ScalarType::kInt8), unsigned_bytes = made(ScalarType::kUInt8);
+  if (is_integer(type)) return is_signed_integer(type) ? bytes : unsigned_bytes;
   static const std::vector<float> halves = made(ScalarType::kFloat16), brains = made(ScalarType::kBFloat16),
                                   e4m3 = made(ScalarType::kFloat8E4M3), e5m2 = made(ScalarType::kFloat8E5M2);
   if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? e4m3 : e5m2;
@@ -43,6 +47,15 @@ float element_at(const std::byte* from, ScalarType type) {
   uint16_t bits = 0;
   std::memcpy(&bits, from, static_cast<size_t>(bytes_of(type)));
   return floats_of(type)[bits];
+}
+
+/// A sum of products of integers of 8 bits, which wraps around.
+int32_t add_integers(const float* a, const float* b, int count, int32_t sum) {
+  for (int i = 0; i < count; ++i) {
+    sum = static_cast<int32_t>(static_cast<uint32_t>(sum) +
+                               static_cast<uint32_t>(static_cast<int32_t>(a[i]) * static_cast<int32_t>(b[i])));
+  }
+  return sum;
 }
 
 /// The byte of element (mn, k) of the tile that a descriptor describes.
@@ -138,7 +151,7 @@ void Machine::fetch_held(Warp& warp, const Product& product, int slice, std::vec
     for (int l = 0; l < kLanes; ++l) {
       const int row = l / 4 + part % 2 * 8, k = l % 4 * together + part / 2 * (depth / 2) + v % together;
       float& value = to[static_cast<size_t>(row * depth + k)];
-      value = is_float8(type)                ? floats_of(type)[static_cast<uint8_t>(held.i[l])]
+      value = bytes_of(type) == 1            ? floats_of(type)[static_cast<uint8_t>(held.i[l])]
               : type == ScalarType::kFloat32 ? tf32_part(held.f[l])
                                              : held.f[l];
     }
@@ -211,8 +224,13 @@ void Machine::run_product(Warp& warp, Product& product) {
       Lanes& sums = warp.elements[static_cast<size_t>(d.register_base + n.d_first + v)];
       for (int l = 0; l < kLanes; ++l) {
         const int row = l / 4 + v / 2 % 2 * 8, column = v / 4 * 8 + l % 4 * 2 + v % 2;
-        const float old = n.starts && slice == 0 ? 0 : sums.f[l];
-        sums.f[l] = add_products(a.data() + row * depth, b.data() + column * depth, depth, old, places);
+        const bool is_first = n.starts && slice == 0;
+        const float *of_row = a.data() + row * depth, *of_column = b.data() + column * depth;
+        if (is_integer(n.atom.a)) {
+          sums.i[l] = add_integers(of_row, of_column, depth, is_first ? 0 : static_cast<int32_t>(sums.i[l]));
+        } else {
+          sums.f[l] = add_products(of_row, of_column, depth, is_first ? 0 : sums.f[l], places);
+        }
       }
     }
   }

@@ -639,9 +639,10 @@ class Checker {
     if (!has_warpgroup_atom(n.atom.a, n.atom.b)) {
       return fault("'{}' multiplies {} by {}", where, name_of(n.atom.a), name_of(n.atom.b));
     }
-    if (n.atom.n < WarpgroupAtom::kStepN || n.atom.n > WarpgroupAtom::kMostN || n.atom.n % WarpgroupAtom::kStepN != 0) {
-      return fault("'{}' has {} columns, which must be a multiple of {} up to {}", where, n.atom.n,
-                   WarpgroupAtom::kStepN, WarpgroupAtom::kMostN);
+    const int step = WarpgroupAtom::step_n(n.atom.a);
+    if (n.atom.n < step || n.atom.n > WarpgroupAtom::kMostN || n.atom.n % step != 0) {
+      return fault("'{}' has {} columns, which must be a multiple of {} up to {}", where, n.atom.n, step,
+                   WarpgroupAtom::kMostN);
     }
     if (n.slices < 1) return fault("'{}' has {} slices", where, n.slices);
     const auto d = tensors_.find(n.d);
@@ -649,9 +650,9 @@ class Checker {
       const Tensor& sum = *d->second;
       const bool is_there = n.d_first >= 0 && n.d_first % n.atom.values() == 0 &&
                             sum.elements() % n.atom.values() == 0 && n.d_first < sum.elements();
-      if (sum.memory != Memory::kRegister || sum.type != Halide::Float(32) || !is_there || sum.swizzle) {
-        fault("'{}' adds to '{}', which is not {} registers of float32 from {} on: {}", where, n.d, n.atom.values(),
-              n.d_first, to_text(sum));
+      if (sum.memory != Memory::kRegister || sum.type != ir::to_halide(n.atom.sum()) || !is_there || sum.swizzle) {
+        fault("'{}' adds to '{}', which is not {} registers of {} from {} on: {}", where, n.d, n.atom.values(),
+              name_of(n.atom.sum()), n.d_first, to_text(sum));
       }
     }
     if (n.held) {

@@ -24,12 +24,12 @@ std::pair<std::string, std::string> random_reductions(Random& random, const std:
   return result;
 }
 
-/// A tile whose instructions have their rows along n, and columns along m.
-void turn(Random& random, WarpgroupProduct& product) {
+/// A tile whose instructions have their rows along n, and columns along m: a multiple of `step`.
+void turn(Random& random, int64_t step, WarpgroupProduct& product) {
   options::MappingOptions& options = product.options;
   const int64_t warpgroups = random.range(1, product.sizes.at("N") > 64 ? 2 : 1), row = options.tile.back();
   const int64_t most = std::min<int64_t>((product.sizes.at("M") + 7) / 8, row == 128 ? 12 : 20);
-  const int64_t columns = 8 * random.range(1, most);
+  const int64_t columns = step * random.range(1, std::max<int64_t>(8 * most / step, 1));
   options.tile = {columns, 64 * warpgroups, row};
   options.register_tile = {columns / 4, options.ping_pong.value_or(false) ? 2 * warpgroups : 2};
   options.map_to_threads = {options.ping_pong.value_or(false) ? 32 : 32 * warpgroups, 4, 1};
@@ -51,7 +51,8 @@ void split(Random& random, WarpgroupProduct& product) {
 WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   Random random(seed);
   const auto pick = [&](const std::vector<std::string>& all) { return all[random.below(all.size())]; };
-  const bool is_narrow = random.chance(33);  // 8-bit floats, whose rows are 128 values of k
+  const bool is_narrow = random.chance(45);  // 8-bit numbers, whose rows are 128 values of k
+  const bool is_integer = is_narrow && random.chance(40);
   const bool turned_a = !is_narrow && random.chance(50), turned_b = is_narrow || random.chance(50);
   const int64_t row = is_narrow ? 128 : 64;
   const auto size = [&](int64_t least, int64_t most, bool is_inner) {
@@ -63,23 +64,26 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   result.sizes = {{"M", size(8, 150, turned_a)},
                   {"N", size(8, 150, !turned_b)},
                   {"K", size(row / 4, 300 + row, !turned_a || turned_b)}};
-  const std::vector<std::string> types = is_narrow ? std::vector<std::string>{"float8_e4m3", "float8_e5m2"}
-                                                   : std::vector<std::string>{"float16", "bfloat16"};
+  const std::vector<std::string> types = is_integer  ? std::vector<std::string>{"int8", "uint8"}
+                                         : is_narrow ? std::vector<std::string>{"float8_e4m3", "float8_e5m2"}
+                                                     : std::vector<std::string>{"float16", "bfloat16"};
   const std::string type = pick(types), type_b = is_narrow ? pick(types) : type;
-  const std::string out = pick({is_narrow ? "float16" : type, "float32"});
+  const std::string out = is_integer ? "int32" : pick({is_narrow ? "float16" : type, "float32"});
   const std::string a = turned_a ? "A(k,m)" : "A(m,k)", b = turned_b ? "B(n,k)" : "B(k,n)";
   const bool has_type = out == type;
   const std::string product = has_type ? a + " * " + b : fmt::format("{0}({1}) * {0}({2})", out, a, b);
-  const std::string after = pick({"", "  C(m,n) = fmax(C(m,n) + b(n), 0)\n", "  C(m,n) += R(m,n)\n",
+  const std::string after = pick({"", "  C(m,n) = max(C(m,n) + b(n), 0)\n", "  C(m,n) += R(m,n)\n",
                                   "  C(m,n) *= s(m)\n  C(m,n) += b(n)\n", "  C(m,n) = 2 * C(m,n)\n"});
-  const auto [reduced, reductions] = random_reductions(random, out);
+  const auto [reduced, reductions] =
+      is_integer ? std::pair<std::string, std::string>() : random_reductions(random, out);
   result.text = fmt::format(
       "def f({0}({1}) A, {6}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C{7}) {{\n  C(m,n) +=! {4}\n{5}{8}}}",
       type, turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after, type_b, reduced, reductions);
   // Whole vectors of results, a fit, or any other multiple of 8.
   const int64_t whole = 32 * random.range(1, 4), fit = (result.sizes["N"] + 7) / 8 * 8, any = 8 * random.range(1, 20);
   const int64_t wanted = random.chance(40) ? whole : random.chance(50) ? fit : any;
-  const int64_t width = is_narrow ? std::min<int64_t>(wanted, 96) : wanted;  // two sums of each result
+  const int64_t fitting = is_narrow ? std::min<int64_t>(wanted, 96) : wanted;  // two sums of each result
+  const int64_t width = is_integer ? (fitting + 15) / 16 * 16 : fitting;
   const int64_t most = std::min<int64_t>((result.sizes["M"] + 63) / 64, 3);
   result.options = warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))), width,
                                   2 + static_cast<int64_t>(random.below(3)));
@@ -89,7 +93,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   // Blocks share columns with k in rows by eights.
   const bool fits_cluster = cluster.empty() || !turned_b || width % (8 * cluster[0]) == 0;
   if (fits_cluster) result.options.cluster = cluster;
-  const int64_t row_bytes = result.sizes["N"] * (out == "float32" ? 4 : 2);
+  const int64_t row_bytes = result.sizes["N"] * (out == "float32" || is_integer ? 4 : 2);
   // With more buffers the staging of three warpgroups may not fit.
   const bool reduces = !reductions.empty();  // of a block's one tile, by its threads
   if (!reduces && row_bytes % 16 == 0 && result.options.copy_stages < 4 && random.chance(50)) {
@@ -111,7 +115,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
     const int64_t parts = int64_t{1} << random.range(0, 3);
     if (parts > 1 && parts <= steps) result.options.cluster = {1, 1, parts};
   }
-  if (is_plain && random.chance(50)) turn(random, result);
+  if (is_plain && random.chance(50)) turn(random, is_integer ? 16 : 8, result);
   if (!reduces && random.chance(25)) split(random, result);
   return result;
 }

@@ -44,10 +44,12 @@ bool rounds_to_tf32(const Halide::Expr& e) {
 }  // namespace
 
 bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement, bool may_cut) {
-  if (statement.assign != ir::Assign::kAdd || statement.accumulator != Halide::Float(32)) return false;
+  const bool is_integer = statement.accumulator == Halide::Int(32);
+  if (statement.assign != ir::Assign::kAdd || (!is_integer && statement.accumulator != Halide::Float(32))) return false;
   const auto reads = ir::reads_in(program, statement.value);
   const bool may_be_tf32 = may_cut || rounds_to_tf32(statement.value);
   return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [&](const Halide::Internal::Call* read) {
+           if (is_integer) return read->type.is_int_or_uint() && !read->type.is_bool() && read->type.bits() == 8;
            if (!read->type.is_float() || read->type.bits() > 32) return false;
            return read->type.bits() <= 16 || may_be_tf32 || ir::holds_tf32(program, read->name);
          });

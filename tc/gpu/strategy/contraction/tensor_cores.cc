@@ -98,7 +98,8 @@ std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& 
                                      : nullptr;
   const bool has_warpgroups =
       device.accelerated && device.architecture == kWarpgroupArchitecture && device.warpgroup_products > 0;
-  const bool by_warpgroups = has_warpgroups && sum == Halide::Float(32) && tile::has_warpgroup_atom(a, b);
+  const bool by_warpgroups = has_warpgroups && tile::has_warpgroup_atom(a, b) &&
+                             sum == ir::to_halide(tile::WarpgroupAtom{.a = a, .b = b}.sum());
   const auto* product = c.update.value.as<hi::Mul>();
   if (!product || (!atom && !by_warpgroups)) return {};
   const std::string *first = factor(product->a, sum), *second = factor(product->b, sum);

@@ -36,7 +36,11 @@ class Side {
  public:
   Side(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes, const Tiles& wanted,
        bool are_rows, bool has_any_width)
-      : axes_(axes.size()), row_(row_of(in_memory(c, operand))), are_rows_(are_rows), has_any_width_(has_any_width) {
+      : axes_(axes.size()),
+        row_(row_of(in_memory(c, operand))),
+        step_(WarpgroupAtom::step_n(ir::from_halide(c.operands[operand].type))),
+        are_rows_(are_rows),
+        has_any_width_(has_any_width) {
     for (size_t axis : boxed_axes(c, operand, main, axes)) {
       extents_.push_back(c.parallel[axis].extent);
       wanted_.push_back(wanted[axis]);
@@ -69,26 +73,27 @@ class Side {
   /// equal parts of the first axis.
   std::vector<int64_t> widths() const {
     constexpr int64_t kWhole = 32, kParts = 4, kLong = 1024, kNarrow = 40;
-    constexpr int64_t kStep = WarpgroupAtom::kStepN, kMost = WarpgroupAtom::kMostN;
+    constexpr int64_t kMost = WarpgroupAtom::kMostN;
     std::vector<int64_t> result;
     const auto add = [&](int64_t width) {
       if (width <= kMost && std::find(result.begin(), result.end(), width) == result.end()) result.push_back(width);
     };
     if (extents_.empty()) return result;
     if (std::all_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; })) {
-      add(std::accumulate(wanted_.begin(), wanted_.end(), int64_t{1}, std::multiplies<>()));
+      const int64_t width = std::accumulate(wanted_.begin(), wanted_.end(), int64_t{1}, std::multiplies<>());
+      if (width % step_ == 0) add(width);
       return result;
     }
     for (int64_t width = kWhole; width <= kMost; width += kWhole) add(width);
-    for (int64_t width = kNarrow; has_any_width_ && width <= kMost; width += kStep) {
-      const bool is_part = round_up(ceil_div(extents_[0], ceil_div(extents_[0], width)), kStep) == width;
+    for (int64_t width = round_up(kNarrow, step_); has_any_width_ && width <= kMost; width += step_) {
+      const bool is_part = round_up(ceil_div(extents_[0], ceil_div(extents_[0], width)), step_) == width;
       if (is_part) add(width);
     }
-    if (round_up(extents_[0], kStep) % kWhole == 0 || extents_[0] > kLong) return result;
+    if (round_up(extents_[0], step_) % kWhole == 0 || extents_[0] > kLong) return result;
     const int64_t first = ceil_div(extents_[0], kMost);
-    for (int64_t parts = first; parts < first + kParts; ++parts) add(round_up(ceil_div(extents_[0], parts), kStep));
+    for (int64_t parts = first; parts < first + kParts; ++parts) add(round_up(ceil_div(extents_[0], parts), step_));
     for (int64_t part = 2; extents_.size() > 1 && part <= extents_[1]; ++part) {
-      if (extents_[1] % part == 0) add(round_up(extents_[0], kStep) * part);
+      if (extents_[1] % part == 0) add(round_up(extents_[0], step_) * part);
     }
     return result;
   }
@@ -106,7 +111,7 @@ class Side {
     if (are_rows_ && tile != left && !std::has_single_bit(static_cast<uint64_t>(tile))) return false;
     if (axis > 0) return true;
     if (is_across_ && tile != left && tile % row_ != 0) return false;
-    return are_rows_ || tile % WarpgroupAtom::kStepN == 0;
+    return are_rows_ || tile % step_ == 0;
   }
 
   void add(int64_t left, const Tiles& before, std::vector<Tiles>& found) const {
@@ -123,7 +128,8 @@ class Side {
   }
 
   size_t axes_;
-  int64_t row_;  ///< elements of a row of shared memory
+  int64_t row_;   ///< elements of a row of shared memory
+  int64_t step_;  ///< numbers of columns are multiples of it
   bool are_rows_, has_any_width_, is_across_ = false;
   Tiles extents_, wanted_;
 };

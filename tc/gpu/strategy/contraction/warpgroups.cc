@@ -298,7 +298,10 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   const auto along_main = static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main));
   if (runs_along_reduction(c.operands[operand].type) && runs_across(c, operand, plan)) {
     return fmt::format("neighbours of '{}' in memory are not along '{}', as products of {} need", o.tensor,
-                       c.reduction[plan.main].name, ir::is_float8(o.type) ? "8-bit floats" : "TF32");
+                       c.reduction[plan.main].name,
+                       ir::is_float8(o.type) ? "8-bit floats"
+                       : o.type.is_float()   ? "TF32"
+                                             : "8-bit integers");
   }
   if (plan.tensor_cores->rounds[operand]) {
     return fmt::format("'{}' is not rounded to TF32 in memory, where warpgroups multiply it", o.tensor);

@@ -143,6 +143,27 @@ def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B, float s) -> (float8_e4m3(M,N) C) {
   C(m,n) = float8_e4m3(T(m,n) * s)
 })";
 
+constexpr char kInt8[] = "def f(int8(M,K) A, int8(N,K) B) -> (C) { int32 C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kMixedIntegers[] =
+    "def f(uint8(M,K) A, int8(N,K) B, int32(N) b) -> (C) { int32 C(m,n) +=! int32(A(m,k)) * int32(B(n,k))  C(m,n) += "
+    "b(n) }";
+constexpr char kRequantised[] = R"(
+def f(int8(M,K) A, int8(N,K) B, int32(N) b, float(N) s) -> (O) {
+  int32 C(m,n) +=! A(m,k) * B(n,k)
+  O(m,n) = int8(clamp(round(float(C(m,n) + b(n)) * s(n)), -128.0, 127.0))
+})";
+constexpr char kGatedIntegers[] = R"(
+def f(int8(M,K) A, int8(N,K) B, int8(N,K) G) -> (O) {
+  int32 P(m,n) +=! A(m,k) * B(n,k)
+  int32 Q(m,n) +=! A(m,k) * G(n,k)
+  O(m,n) = P(m,n) * max(Q(m,n), 0)
+})";
+constexpr char kPaddedIntegers[] = R"(
+def f(int8(N,H,W,C) I, int8(O,3,3,C) F) -> (int32(N,H,W,O) R) {
+  R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c) : int8(0))
+    * F(o,kh,kw,c) where h in 0:H, w in 0:W
+})";
+
 /// Rows are 128 values of 8 bits.
 options::MappingOptions tile_of_float8(int64_t warpgroups, int64_t columns, int64_t stages,
                                        std::vector<int64_t> before = {}, std::vector<int64_t> behind = {}) {
@@ -326,6 +347,25 @@ const Case kFloat8Cases[] = {
     {"8-bit result", kToFloat8, {{"M", 64}, {"N", 64}, {"K", 256}}, tile_of_float8(1, 64, 2)},
 };
 
+const Case kIntegerCases[] = {
+    {"int8", kInt8, {{"M", 128}, {"N", 64}, {"K", 384}}, tile_of_float8(2, 64, 3)},
+    {"int8, partial", kInt8, {{"M", 70}, {"N", 41}, {"K", 208}}, tile_of_float8(1, 32, 2)},
+    {"int8, less than a step", kInt8, {{"M", 64}, {"N", 40}, {"K", 80}}, tile_of_float8(1, 48, 2)},
+    {"int8, many columns", kInt8, {{"M", 64}, {"N", 200}, {"K", 128}}, tile_of_float8(1, 208, 2)},
+    {"mixed, epilogue", kMixedIntegers, {{"M", 130}, {"N", 96}, {"K", 256}}, tile_of_float8(2, 96, 3)},
+    {"gated", kGatedIntegers, {{"M", 64}, {"N", 64}, {"K", 256}}, tile_of_float8(1, 64, 3)},
+    {"requantised", kRequantised, {{"M", 64}, {"N", 64}, {"K", 256}}, tile_of_float8(1, 64, 2)},
+    {"two blocks share columns",
+     kInt8,
+     {{"M", 128}, {"N", 64}, {"K", 384}},
+     in_clusters(tile_of_float8(1, 64, 3), {2, 1})},
+    {"steps dealt out", kInt8, {{"M", 64}, {"N", 64}, {"K", 512}}, in_clusters(tile_of_float8(1, 64, 2), {1, 1, 2})},
+    {"padded, channels last",
+     kPaddedIntegers,
+     {{"N", 2}, {"C", 128}, {"H", 5}, {"W", 40}, {"O", 32}},
+     tile_of_float8(1, 32, 3, {1, 1}, {1, 1})},
+};
+
 class Warpgroups : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Warpgroups, AgreeWithTheOracleAndAreProved) {
@@ -349,6 +389,7 @@ TEST_P(Warpgroups, OptionsAskForTheSameKernel) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Warpgroups, ::testing::ValuesIn(kCases));
 INSTANTIATE_TEST_SUITE_P(Float8, Warpgroups, ::testing::ValuesIn(kFloat8Cases));
+INSTANTIATE_TEST_SUITE_P(Integers, Warpgroups, ::testing::ValuesIn(kIntegerCases));
 
 /// Of operands as they lie.
 int products_by_default(const std::string& text, const Sizes& sizes, const gpu::Device& device = kDevice) {
@@ -479,6 +520,25 @@ TEST(Warpgroups, MultiplyFloat8WhereKLiesInRows) {
   ASSERT_FALSE(mapping);
   const std::string why = "neighbours of 'B' in memory are not along 'k', as products of 8-bit floats need";
   EXPECT_NE(mapping.error().to_string().find(why), std::string::npos) << mapping.error().to_string();
+}
+
+TEST(Warpgroups, MultiplyIntegersExactly) {
+  EXPECT_EQ(products_by_default(kInt8, kLarge), 1);
+  EXPECT_EQ(products_by_default(kRequantised, kLarge), 1);
+  EXPECT_EQ(starts_by_default(kInt8, {}), 0);  // no parts
+  // A sum of the largest products, and one that is rounded to float32 nowhere.
+  const ir::Program program = specialised_from(kInt8, {{"M", 64}, {"N", 64}, {"K", 1280}});
+  const Result<gpu::Mapping> mapping = mapped(program, tile_of_float8(1, 64, 2), kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(difference_of_mapping(program, *mapping, 3), "");
+  // The instruction has no 40 columns; operands across k are copied.
+  const Result<gpu::Mapping> refused =
+      mapped(specialised_from(kInt8, {{"M", 64}, {"N", 40}, {"K", 256}}), tile_of_float8(1, 40, 2), kDevice);
+  EXPECT_FALSE(refused);
+  const std::string across = "def f(int8(M,K) A, int8(K,N) B) -> (C) { int32 C(m,n) +=! A(m,k) * B(k,n) }";
+  const Result<gpu::Mapping> copied = mapped(specialised_from(across, kLarge), {}, kDevice);
+  ASSERT_TRUE(copied) << copied.error().to_string();
+  EXPECT_EQ(count_products(copied->program), 1);
 }
 
 /// Rows that begin between 16 bytes come by other copies.
