@@ -24,7 +24,8 @@ std::optional<ir::Statement> with_zeros_around_operands(const ir::Program& progr
   std::optional<ir::Statement> guarded = ir::guard_factors(program, s);
   if (!guarded) return std::nullopt;
   for (const Halide::Expr& factor : ir::factors_of(guarded->value)) {
-    if (ir::choice_of(factor) && !ir::guarded_read(program, factor.as<Halide::Internal::Call>())) return std::nullopt;
+    const auto* choice = factor.as<Halide::Internal::Call>();
+    if (ir::choice_of(factor) && (!choice || !ir::guarded_read(program, choice))) return std::nullopt;
   }
   return guarded;
 }
