@@ -10,6 +10,7 @@
 #include "tc/ir/guarded_read.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/linear_form.h"
+#include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::ir {
@@ -92,6 +93,26 @@ bool holds_always(const Statement& s, const LinearForm& slack) {
   return least >= 0;
 }
 
+/// Whether all that a factor reads exists where its conditions hold.
+bool reads_inside(const Program& program, const Statement& s, const Guarded& factor) {
+  for (const hi::Call* read : reads_in(program, factor.value)) {
+    const Shape extents = constant_shape(program.tensor(read->name));
+    for (size_t d = 0; d < extents.size(); ++d) {
+      const std::optional<LinearForm> at = linear_form(read->args[d]);
+      if (!at) return false;
+      for (const LinearForm& edge : {*at, difference({{}, extents[d] - 1}, *at)}) {
+        const auto says_so = [&](const Expr& condition) {
+          const std::optional<LinearForm> least = slack(condition);
+          return least && least->coefficients == edge.coefficients && least->constant <= edge.constant;
+        };
+        const bool is_said = std::any_of(factor.conditions.begin(), factor.conditions.end(), says_so);
+        if (!is_said && !holds_always(s, edge)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<Statement> guard_factors(const Program& program, Statement statement) {
@@ -114,6 +135,8 @@ std::optional<Statement> guard_factors(const Program& program, Statement stateme
   }
   const auto is_empty = [](const Index& index) { return extent_of(index) < 1; };
   if (std::any_of(statement.indices.begin(), statement.indices.end(), is_empty)) return std::nullopt;
+  const auto is_inside = [&](const Guarded& factor) { return reads_inside(program, statement, factor); };
+  if (!std::all_of(factors.begin(), factors.end(), is_inside)) return std::nullopt;
   Expr product;
   for (const Guarded& factor : factors) product = product.defined() ? product * factor.whole() : factor.whole();
   statement.value = product;

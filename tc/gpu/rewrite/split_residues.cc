@@ -110,12 +110,70 @@ Expr without_constants(const Expr& condition) {
   return result.defined() ? result : hi::const_true();
 }
 
+std::optional<ir::LinearForm> form_of_difference(const Expr& a, const Expr& b) {
+  if (a.type() != ir::index_type()) return std::nullopt;
+  const std::optional<ir::LinearForm> x = ir::linear_form(a), y = ir::linear_form(b);
+  return x && y ? std::optional(ir::difference(*x, *y)) : std::nullopt;
+}
+
+/// What an equation of indices says: it is known, or one reduction index has a residue where it holds.
+struct Equation {
+  std::optional<bool> is_known = {};
+  Residue residue = {};
+};
+
+/// Of a remainder, and a known one.
+std::optional<Equation> congruence_of(const hi::EQ* op, const ir::Statement& s) {
+  const auto* rest = op->a.as<hi::Mod>();
+  const int64_t* wanted = ir::constant_int(op->b);
+  const int64_t* divisor = rest ? ir::constant_int(rest->b) : nullptr;
+  const std::optional<ir::LinearForm> form = rest ? ir::linear_form(rest->a) : std::nullopt;
+  if (!form || !divisor || !wanted || *divisor < 2 || *divisor > kMostDivisor) return std::nullopt;
+  std::optional<Residue> asked;
+  for (const auto& [name, coefficient] : form->coefficients) {
+    if (coefficient % *divisor == 0) continue;
+    const ir::Index* index = index_named(s, name);
+    if (asked || !index || !index->is_reduction || (coefficient != 1 && coefficient != -1)) return std::nullopt;
+    asked = Residue{name, *divisor, floor_mod(coefficient * (*wanted - form->constant), *divisor)};
+  }
+  if (asked) return Equation{.residue = *asked};
+  return Equation{.is_known = floor_mod(form->constant, *divisor) == *wanted};
+}
+
+/// Of an index and a known value: that is the only one with its remainder by the number of values.
+std::optional<Equation> equation_of(const hi::EQ* op, const ir::Statement& s) {
+  const std::optional<ir::LinearForm> difference = form_of_difference(op->a, op->b);
+  if (!difference) return congruence_of(op, s);
+  if (difference->coefficients.size() != 1) return std::nullopt;
+  const auto& [name, coefficient] = *difference->coefficients.begin();
+  const ir::Index* index = index_named(s, name);
+  if (!index || !index->is_reduction || (coefficient != 1 && coefficient != -1)) return std::nullopt;
+  const int64_t value = -coefficient * difference->constant, values = extent_of(*index);
+  if (value < begin_of(*index) || value >= begin_of(*index) + values) return Equation{.is_known = false};
+  if (values == 1) return Equation{.is_known = true};
+  return Equation{.residue = {name, values, floor_mod(value, values)}};
+}
+
+/// The residue of a reduction index without which a term is zero: a part of the condition under which the term, or one
+/// of its factors, is not zero says so. Other equations decide something else.
+std::optional<Residue> residue_of_terms(const Expr& value, const ir::Statement& s) {
+  for (const Expr& factor : ir::factors_of(value)) {
+    const std::optional<ir::Choice> choice = ir::choice_of(factor);
+    if (!choice || !hi::is_const_zero(hi::simplify(choice->no))) continue;
+    for (const Expr& condition : ir::conjuncts_of(choice->condition)) {
+      const auto* equal = condition.as<hi::EQ>();
+      const std::optional<Equation> equation = equal ? equation_of(equal, s) : std::nullopt;
+      if (equation && !equation->is_known) return equation->residue;
+    }
+    if (std::optional<Residue> inner = residue_of_terms(choice->yes, s)) return inner;
+  }
+  return std::nullopt;
+}
+
 /// Comparisons of multiples as those of what they are multiples of; those of remainders that are known, and choices by
 /// these, as what they are.
 class Comparisons : public hi::IRMutator {
  public:
-  std::optional<Residue> congruence;  ///< which residue of a reduction index the first one asks for that is not known
-
   explicit Comparisons(const ir::Statement& s) : s_(s) {}
 
  private:
@@ -152,41 +210,8 @@ class Comparisons : public hi::IRMutator {
 
   Expr visit(const hi::EQ* op) override {
     if (hi::is_const(op->a) && hi::is_const(op->b)) return hi::simplify(op);
-    if (const std::optional<ir::LinearForm> form = form_of_difference(op->a, op->b)) return known_value(op, *form);
-    const auto* rest = op->a.as<hi::Mod>();
-    const int64_t* wanted = ir::constant_int(op->b);
-    const int64_t* divisor = rest ? ir::constant_int(rest->b) : nullptr;
-    const std::optional<ir::LinearForm> form = rest ? ir::linear_form(rest->a) : std::nullopt;
-    if (!form || !divisor || !wanted || *divisor < 2 || *divisor > kMostDivisor) return op;
-    std::optional<Residue> asked;
-    for (const auto& [name, coefficient] : form->coefficients) {
-      if (coefficient % *divisor == 0) continue;
-      const ir::Index* index = index_named(s_, name);
-      if (asked || !index || !index->is_reduction || (coefficient != 1 && coefficient != -1)) return op;
-      asked = Residue{name, *divisor, floor_mod(coefficient * (*wanted - form->constant), *divisor)};
-    }
-    if (!asked) return hi::make_bool(floor_mod(form->constant, *divisor) == *wanted);
-    if (!congruence) congruence = asked;
-    return op;
-  }
-
-  /// The remainder that a known value is, of as many as an index has values.
-  Expr known_value(const hi::EQ* op, const ir::LinearForm& difference) {
-    if (difference.coefficients.size() != 1) return op;
-    const auto& [name, coefficient] = *difference.coefficients.begin();
-    const ir::Index* index = index_named(s_, name);
-    if (!index || !index->is_reduction || (coefficient != 1 && coefficient != -1)) return op;
-    const int64_t value = -coefficient * difference.constant, values = extent_of(*index);
-    if (value < begin_of(*index) || value >= begin_of(*index) + values) return hi::const_false();
-    if (values == 1) return hi::const_true();
-    if (!congruence) congruence = Residue{name, values, floor_mod(value, values)};
-    return op;
-  }
-
-  static std::optional<ir::LinearForm> form_of_difference(const Expr& a, const Expr& b) {
-    if (a.type() != ir::index_type()) return std::nullopt;
-    const std::optional<ir::LinearForm> x = ir::linear_form(a), y = ir::linear_form(b);
-    return x && y ? std::optional(ir::difference(*x, *y)) : std::nullopt;
+    const std::optional<Equation> equation = equation_of(op, s_);
+    return equation && equation->is_known ? hi::make_bool(*equation->is_known) : Expr(op);
   }
 
   const ir::Statement& s_;
@@ -323,8 +348,9 @@ class ResidueSplitter {
     while (part) {
       Comparisons comparisons(*part);
       part->value = simplify_indices(comparisons.mutate(part->value), part->indices);
-      if (!comparisons.congruence) break;
-      part = with_residue(*std::move(part), *comparisons.congruence);
+      const std::optional<Residue> residue = residue_of_terms(part->value, *part);
+      if (!residue) break;
+      part = with_residue(*std::move(part), *residue);
     }
     if (!part) return std::nullopt;
     if (has_no_terms(part->value)) return part->initialises ? std::optional(set_to_zero(*part)) : std::nullopt;
