@@ -9,8 +9,10 @@
 #include "tc/cpu/explain.h"
 #include "tc/cpu/from_poly.h"
 #include "tc/cpu/prepare.h"
+#include "tc/ir/print.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/from_ir.h"
+#include "tests/common/program.h"
 #include "tests/cpu/kernels.h"
 #include "tests/poly/programs.h"
 
@@ -232,6 +234,19 @@ TEST(Prepare, MakesOperandsOnceInTheOrderOfVectors) {
   EXPECT_EQ(prepare_operands(*scaled_matmul_transposed(500, 3, 60), {}).find_tensor("B_t"), nullptr);
   EXPECT_EQ(prepare_operands(*scaled_matmul_transposed(40, 50, 60), {.layouts = {{"B", {1, 50}}}}).find_tensor("B_t"),
             nullptr);
+}
+
+/// A scatter becomes a product with borders. Choices of two values that are both computed have none.
+TEST(Prepare, ScattersBecomeProductsWithBorders) {
+  const auto prepared = [](const std::string& text) {
+    return ir::to_text(prepare(tc::testing::specialised_from("def f(" + text, {{"N", 16}, {"C", 4}, {"F", 8}}),
+                               {.layouts = {}, .vector_bits = 256}));
+  };
+  EXPECT_NE(prepared("float(C,N) I, float(F,C,3) W) -> (O) { O(f,n+r) +=! I(c,n) * W(f,c,r) }").find("n_r"),
+            std::string::npos);
+  EXPECT_EQ(prepared("float(C,N) I, float(F,C,3) W) -> (O) { O(f,n+r) +=! (n % 2 == 0 ? I(c,n) : 0) * W(f,c,r) }")
+                .find("n_r"),
+            std::string::npos);
 }
 
 TEST(Prepare, ContractionsOfPreparedOperandsComputeTheSame) {

@@ -87,6 +87,10 @@ TEST(GuardFactors, ZerosStandWhereAFactorHasNoElement) {
   EXPECT_EQ(guarded("s(i) > 0.0 ? s(i) * W(k) : 0.0"), "");
   EXPECT_EQ(guarded("i + k >= 2 ? X(i+k-2) * W(k) : 1.0"), "");
   EXPECT_EQ(guarded("i + k >= 2 ? X(i+k-2) + W(k) : 0.0"), "");
+  // Another factor would be read beyond its tensor.
+  EXPECT_EQ(guarded("i + k >= 2 ? X(i+k-2) * exp(s((i+k-2)%N)) * W(k) : 0.0"), "");
+  EXPECT_EQ(guarded("i + k >= 2 && i + k < N + 2 ? s(i+k-2) * exp(X(i+k-2)) : 0.0"), "");
+  EXPECT_EQ(guarded("i + k >= 2 && i + k < N + 2 ? s(i+k-2) * X(i+k-1) : 0.0"), "");
 }
 
 }  // namespace

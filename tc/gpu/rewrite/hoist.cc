@@ -131,6 +131,9 @@ ir::Program sink_behind_chains(ir::Program program,
       std::rotate(at, at + 1, to);
       --end;
     }
+    for (size_t later = i; later < products.size(); ++later) {
+      if (products[later] <= last) products[later] -= last - end;
+    }
   }
   return program;
 }

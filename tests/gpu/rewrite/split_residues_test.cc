@@ -9,6 +9,7 @@
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/ir/print.h"
 #include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
 
 /// What keeps products from being products of boxes, or from sharing a kernel. twins_test.cc runs what becomes of them.
 namespace tc::testing {
@@ -58,6 +59,20 @@ TEST(SplitResidues, WhatFollowsIsSplitAsWell) {
             "  S0_part: O_sum_part_1(i) +=! (i >= 0 && i < 8 ? float32(X(c, i)) : float32(0.0)) * "
             "float32(W(c, 1))\n      map i in 0:7; reduce c in 0:3\n"
             "  S1_part: O(i * 2 + 1) = float16(O_sum_part_1(i))\n      map i in 0:7\n");
+}
+
+/// Equations that do not make a term zero tell no residue: one of two, in another factor, between two values.
+TEST(SplitResidues, OtherEquationsDropNoTerms) {
+  for (const char* term : {"((i+r) % 2 == 0 || r == 1 ? X(c,(i+r)/2) : 0.0)",
+                           "((i+r) % 2 == 0 ? X(c,(i+r)/2) * (r/2 == 1 ? 2.0 : 1.0) : 0.0)",
+                           "(r == 2 ? 2.0 : 1.0) * ((i+r) % 4 < 2 ? X(c,(i+r)/2) : 0.0)"}) {
+    const ir::Program program = specialised_from("def f(float(C,N) X, float(F,C,4) W) -> (O) { O(f,i) +=! " +
+                                                     std::string(term) + " * W(f,c,r) where i in 0:2*N-4 }",
+                                                 {{"N", 20}, {"C", 16}, {"F", 16}});
+    gpu::Device busy = gpu::device_of_architecture(90);
+    busy.instances_of_launch = 16;
+    EXPECT_EQ(difference(program, {}, 1, busy), "") << term;
+  }
 }
 
 TEST(SplitResidues, LeavesOthers) {

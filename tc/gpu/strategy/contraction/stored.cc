@@ -53,14 +53,16 @@ std::string axis_of(const std::vector<Expr>& element, const StoredTensor& stored
 std::map<std::string, int64_t> steps_of(const std::vector<Expr>& element, const StoredTensor& stored,
                                         const Contraction& c) {
   std::map<std::string, int64_t> result;
+  std::set<std::string> others;  // in no sum of multiples
   for (const Axis& axis : c.parallel) result[axis.name] = 0;
   for (size_t d = 0; d < element.size(); ++d) {
     if (const std::optional<ir::LinearForm> form = ir::linear_form(hi::simplify(element[d]))) {
       for (const auto& [name, coefficient] : form->coefficients) result[name] += coefficient * stored.strides[d];
     } else {
-      for (const std::string& name : ir::variables_of(element[d])) result.erase(name);
+      others.merge(ir::variables_of(element[d]));
     }
   }
+  for (const std::string& name : others) result.erase(name);
   return result;
 }
 
