@@ -404,6 +404,10 @@ class Coverer {
     const isl::union_set stored = doers.all.range();
     const isl::union_set left = wanted.subtract(stored);
     if (!left.is_empty()) {
+      if (result.dies) {
+        unproved("'{}' is stored in part, as nothing reads it after the launch", result.tensor);
+        return false;
+      }
       fault("the element ({}) of '{}' is not stored", point_text(left.as_set()), result.tensor);
       return false;
     }

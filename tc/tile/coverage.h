@@ -30,6 +30,7 @@ struct Work {
     std::string tensor;
     std::string writes;    ///< "{ S0[m, n] -> [m, n] : ... }": what the launch writes for certain
     bool by_data = false;  ///< data choose further elements
+    bool dies = false;     ///< nobody reads it after the launch: a value that stays on chip needs no store
   };
   std::vector<Statement> statements;
   std::vector<Result> results;

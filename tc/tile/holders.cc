@@ -568,6 +568,8 @@ class Checker {
     if (found->started && !is_global(to)) counting = counting.subtract(*found->started);
     if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
     if (found->map.is_subset(wanted->map)) return true;
+    // What adds up several elements of an operand is of none of them: its instance is not known.
+    if (is_of(to, local) && !is_result(found->tensor)) return false;
     return misread(value, from, found->tensor);
   }
 
@@ -575,6 +577,12 @@ class Checker {
   static bool is_sum_of(const Work::Statement& statement, const std::string& tensor) {
     return std::ranges::any_of(statement.accesses,
                                [&](const Work::Access& a) { return a.is_write && a.tensor == tensor; });
+  }
+
+  /// Whether a statement writes elements of a tensor.
+  bool is_result(const std::string& tensor) const {
+    return std::ranges::any_of(work_.statements,
+                               [&](const Work::Statement& statement) { return is_sum_of(statement, tensor); });
   }
 
   /// The element that a copy stores, or that a sum without a statement is of.

@@ -119,6 +119,16 @@ TEST(Coverage, OfAResultThatIsWrittenOnceSeesASecondStore) {
   EXPECT_EQ(cover(Sums{.stores = 2}.kernel(), work()).faults, Sentences{}) << "some statement may write it twice";
 }
 
+TEST(Coverage, OfATensorThatDiesNeedsNoStores) {
+  Work more = work();
+  more.results[0].writes = "{ S0_init[i] -> [i] : 0 <= i < 30 }";
+  EXPECT_EQ(cover(Sums().kernel(), more).faults, Sentences{"sums: the element (20) of 'y' is not stored"});
+  more.results[0].dies = true;
+  const Coverage coverage = cover(Sums().kernel(), more);
+  EXPECT_EQ(coverage.faults, Sentences{});
+  EXPECT_EQ(coverage.unproved[0], "sums: 'y' is stored in part, as nothing reads it after the launch");
+}
+
 TEST(Coverage, GivesTheReasonWhereItProvesNothing) {
   EXPECT_EQ(cover(Sums{.clears = false}.kernel(), work()).unproved,
             (Sentences{"sums: no operation says that it does 'S0_init'", "sums: whose values are in 'sum'"}));

@@ -116,11 +116,10 @@ tile::Work work_of(const Mapping& mapping, size_t kernel) {
     }
   }
   for (const auto& [name, what] : written) {
-    if (!is_written(mapping.program.kernels[kernel], name) && !is_seen(mapping, kernel, scop.program->tensor(name))) {
-      continue;
-    }
+    const bool dies = !seen.contains(name);
+    if (dies && !is_written(mapping.program.kernels[kernel], name)) continue;
     work.results.push_back(
-        {.tensor = name, .writes = text_of(what.exactly, isl_union_map_to_str), .by_data = what.by_data});
+        {.tensor = name, .writes = text_of(what.exactly, isl_union_map_to_str), .by_data = what.by_data, .dies = dies});
   }
   return work;
 }
