@@ -42,20 +42,33 @@ class BodyMutator : public hi::IRMutator {
   Expr visit(const hi::Call* op) override;
   Expr visit(const hi::Cast* op) override;
   Expr visit(const hi::Select* op) override {
-    return one_of(mutate(op->condition), mutate(op->true_value), mutate(op->false_value));
+    const Expr condition = mutate(op->condition);
+    if (hi::is_const(condition)) return mutate(hi::is_const_one(condition) ? op->true_value : op->false_value);
+    return one_of(condition, mutate(op->true_value), mutate(op->false_value));
   }
-  Expr visit(const hi::LT* op) override { return compare(op); }
-  Expr visit(const hi::LE* op) override { return compare(op); }
-  Expr visit(const hi::GT* op) override { return compare(op); }
-  Expr visit(const hi::GE* op) override { return compare(op); }
-  Expr visit(const hi::EQ* op) override { return compare(op); }
-  Expr visit(const hi::NE* op) override { return compare(op); }
+  Expr visit(const hi::And* op) override { return mutate(op->a) && mutate(op->b); }
+  Expr visit(const hi::Or* op) override { return mutate(op->a) || mutate(op->b); }
+  Expr visit(const hi::LT* op) override { return compare(op, &poly::less); }
+  Expr visit(const hi::LE* op) override { return compare(op, &poly::less_equal); }
+  Expr visit(const hi::GT* op) override {
+    return compare(op, [](const Ranged& a, const Ranged& b) { return poly::less(b, a); });
+  }
+  Expr visit(const hi::GE* op) override {
+    return compare(op, [](const Ranged& a, const Ranged& b) { return poly::less_equal(b, a); });
+  }
+  Expr visit(const hi::EQ* op) override { return compare(op, &poly::equal); }
+  Expr visit(const hi::NE* op) override {
+    return compare(op, [](const Ranged& a, const Ranged& b) { return !poly::equal(a, b); });
+  }
 
-  template <typename Comparison>
-  Expr compare(const Comparison* op) {
+  /// A constant where the intervals of both sides decide.
+  template <typename Comparison, typename Decide>
+  Expr compare(const Comparison* op, Decide decide) {
     if (op->a.type() != Halide::Int(64)) return IRMutator::visit(op);
-    auto [a, b] = poly::matched(range(op->a), range(op->b));
-    return Comparison::make(a, b);
+    const Ranged a = range(op->a), b = range(op->b);
+    if (const Expr decided = decide(a, b); hi::is_const(decided)) return decided;
+    auto [x, y] = poly::matched(a, b);
+    return Comparison::make(x, y);
   }
 
   Ranged range_of_choice(const Expr& condition, const Expr& if_true, const Expr& if_false);
@@ -94,10 +107,12 @@ Ranged BodyMutator::range(const Expr& expr) {
 }
 
 Ranged BodyMutator::range_of_choice(const Expr& condition, const Expr& if_true, const Expr& if_false) {
+  const Expr chosen = mutate(condition);
+  if (hi::is_const(chosen)) return range(hi::is_const_one(chosen) ? if_true : if_false);
   const Ranged a = range(if_true);
   const Ranged b = range(if_false);
   auto [x, y] = poly::matched(a, b);
-  return poly::ranged(only_one(mutate(condition), x, y), std::min(a.min, b.min), std::max(a.max, b.max));
+  return poly::ranged(only_one(chosen, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
 }
 
 Ranged BodyMutator::range_of_cast(const hi::Cast* op) {
@@ -128,7 +143,9 @@ Expr BodyMutator::visit(const hi::Cast* op) {
 
 Expr BodyMutator::visit(const hi::Call* op) {
   if (op->is_intrinsic(hi::Call::if_then_else)) {
-    return only_one(mutate(op->args[0]), mutate(op->args[1]), mutate(op->args[2]));
+    const Expr condition = mutate(op->args[0]);
+    if (hi::is_const(condition)) return mutate(op->args[hi::is_const_one(condition) ? 1 : 2]);
+    return only_one(condition, mutate(op->args[1]), mutate(op->args[2]));
   }
   if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
   if (const auto element = context_.elements.find(op->name); element != context_.elements.end()) return element->second;

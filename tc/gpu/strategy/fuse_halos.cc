@@ -26,12 +26,16 @@ double asked_again(const HaloPlan& plan) {
   constexpr int64_t kSector = 8;  // elements of four bytes
   double result = 1;
   for (size_t m = 0; m < plan.members.size(); ++m) {
-    int64_t reach = m + 1 == plan.members.size() ? 2 * kSector : 0;
-    for (const auto& [tensor, all] : plan.locals) {
-      for (const Reach& r : all) reach = std::max(reach, r.member == static_cast<int>(m) ? r.high - r.low : 0);
-    }
     const auto tile = static_cast<double>(plan.of_block(m));
-    result *= (tile + static_cast<double>(reach)) / tile;
+    double again = m + 1 == plan.members.size() ? 1 + 2 * kSector / tile : 1;
+    for (const auto& [tensor, all] : plan.locals) {
+      for (const Reach& r : all) {
+        if (r.member != static_cast<int>(m)) continue;
+        again = std::max(
+            again, 1 + static_cast<double>(r.high - r.low + 1 - r.factor) / (static_cast<double>(r.factor) * tile));
+      }
+    }
+    result *= again;
   }
   return result;
 }

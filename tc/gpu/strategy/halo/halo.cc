@@ -72,7 +72,7 @@ std::vector<Ranged> Writer::place_of(const HaloStage& stage, const Ranged& numbe
     const int64_t extent = plan_.extent(reach);
     const Ranged within = d == 0 ? rest : poly::floor_mod(rest, extent);
     rest = poly::floor_div(rest, extent);
-    at[d] = firsts_[static_cast<size_t>(reach.member)] + poly::ranged(reach.low) + within;
+    at[d] = first_of(reach, firsts_[static_cast<size_t>(reach.member)]) + within;
   }
   return at;
 }

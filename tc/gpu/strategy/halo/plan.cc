@@ -18,6 +18,7 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kMostReach = 64;  ///< elements around a tile, along a member
+constexpr int64_t kMostFactor = 4;  ///< of elements that are read for neighbours
 constexpr int64_t kBlocks = 4;      ///< of a processor: some copy while others compute
 
 /// The values that an expression has.
@@ -32,7 +33,7 @@ class Distances {
  public:
   explicit Distances(const GroupStatement& s) : s_(s) {}
 
-  /// Of the expression; nothing if it is not a sum, minimum or maximum of indices and numbers.
+  /// Of the expression; nothing if it is not a sum of indices with factors and of numbers.
   std::optional<Interval> value(const Expr& e) const {
     if (const int64_t* number = ir::constant_int(e)) return Interval{*number, *number};
     if (const int at = s_.index_of(e); at >= 0) {
@@ -40,44 +41,79 @@ class Distances {
       return Interval{range.begin, range.begin + range.extent - 1};
     }
     if (const auto* sum = e.as<hi::Add>()) return both(value(sum->a), value(sum->b));
-    if (const auto* difference = e.as<hi::Sub>()) return both(value(difference->a), negated(value(difference->b)));
+    if (const auto* difference = e.as<hi::Sub>()) return both(value(difference->a), scaled(value(difference->b), -1));
+    if (const std::optional<Scaled> product = scaled_in(e)) return scaled(value(product->of), product->factor);
     return std::nullopt;
   }
 
-  /// Of the expression less an index.
-  std::optional<Interval> from(const Expr& e, int index) const {
+  /// What an index is multiplied by where the expression has it first; 0 if it is none of the expressions of from().
+  int64_t factor(const Expr& e, int index) const {
+    if (s_.index_of(e) == index) return 1;
+    if (const std::optional<Scaled> product = scaled_in(e)) return product->factor * factor(product->of, index);
+    const auto of_first = [&](const Expr& a, const Expr& b) { return factor(mentions(a, index) ? a : b, index); };
+    if (const auto* sum = e.as<hi::Add>()) return of_first(sum->a, sum->b);
+    if (const auto* difference = e.as<hi::Sub>()) return of_first(difference->a, difference->b);
+    if (const auto* least = e.as<hi::Min>()) return of_first(least->a, least->b);
+    if (const auto* most = e.as<hi::Max>()) return of_first(most->a, most->b);
+    return 0;
+  }
+
+  /// Of the expression less an index times a factor; nothing if it is not a sum, minimum or maximum of indices with
+  /// factors and of numbers.
+  std::optional<Interval> from(const Expr& e, int index, int64_t factor) const {
     const ir::Range& range = s_.ranges[static_cast<size_t>(index)];
-    if (s_.index_of(e) == index) return Interval{};
-    if (!ir::mentions(e, s_.statement->indices[static_cast<size_t>(index)])) {
-      return both(value(e), Interval{-(range.begin + range.extent - 1), -range.begin});
+    if (s_.index_of(e) == index) return factor == 1 ? std::optional(Interval{}) : std::nullopt;
+    if (!mentions(e, index)) {
+      return both(value(e), scaled(Interval{range.begin, range.begin + range.extent - 1}, -factor));
     }
-    if (const auto* sum = e.as<hi::Add>()) return of_sum(sum->a, sum->b, index, false);
-    if (const auto* difference = e.as<hi::Sub>()) return of_sum(difference->a, difference->b, index, true);
+    if (const std::optional<Scaled> product = scaled_in(e)) {
+      if (product->factor <= 0 || factor % product->factor != 0) return std::nullopt;
+      return scaled(from(product->of, index, factor / product->factor), product->factor);
+    }
+    if (const auto* sum = e.as<hi::Add>()) return of_sum(sum->a, sum->b, index, factor, false);
+    if (const auto* difference = e.as<hi::Sub>()) return of_sum(difference->a, difference->b, index, factor, true);
     if (const auto* least = e.as<hi::Min>()) {
-      const auto a = from(least->a, index), b = from(least->b, index);
+      const auto a = from(least->a, index, factor), b = from(least->b, index, factor);
       if (a && b) return Interval{std::min(a->low, b->low), std::min(a->high, b->high)};
     }
     if (const auto* most = e.as<hi::Max>()) {
-      const auto a = from(most->a, index), b = from(most->b, index);
+      const auto a = from(most->a, index, factor), b = from(most->b, index, factor);
       if (a && b) return Interval{std::max(a->low, b->low), std::max(a->high, b->high)};
     }
     return std::nullopt;
   }
 
  private:
+  /// A product with a number.
+  struct Scaled {
+    Expr of;
+    int64_t factor = 1;
+  };
+
+  bool mentions(const Expr& e, int index) const {
+    return ir::mentions(e, s_.statement->indices[static_cast<size_t>(index)]);
+  }
+  static std::optional<Scaled> scaled_in(const Expr& e) {
+    const auto* product = e.as<hi::Mul>();
+    if (product == nullptr) return std::nullopt;
+    if (const int64_t* number = ir::constant_int(product->b)) return Scaled{product->a, *number};
+    if (const int64_t* number = ir::constant_int(product->a)) return Scaled{product->b, *number};
+    return std::nullopt;
+  }
   static std::optional<Interval> both(const std::optional<Interval>& a, const std::optional<Interval>& b) {
     return a && b ? std::optional(*a + *b) : std::nullopt;
   }
-  static std::optional<Interval> negated(const std::optional<Interval>& a) {
-    return a ? std::optional(Interval{-a->high, -a->low}) : std::nullopt;
+  static std::optional<Interval> scaled(const std::optional<Interval>& a, int64_t factor) {
+    if (!a) return std::nullopt;
+    const int64_t first = a->low * factor, last = a->high * factor;
+    return Interval{std::min(first, last), std::max(first, last)};
   }
   /// One operand has the index, and is not subtracted.
-  std::optional<Interval> of_sum(const Expr& a, const Expr& b, int index, bool subtracts) const {
-    const std::string& name = s_.statement->indices[static_cast<size_t>(index)];
-    const bool first = ir::mentions(a, name), second = ir::mentions(b, name);
+  std::optional<Interval> of_sum(const Expr& a, const Expr& b, int index, int64_t factor, bool subtracts) const {
+    const bool first = mentions(a, index), second = mentions(b, index);
     if (first == second || (second && subtracts)) return std::nullopt;
-    if (second) return both(value(a), from(b, index));
-    return both(from(a, index), subtracts ? negated(value(b)) : value(b));
+    if (second) return both(value(a), from(b, index, factor));
+    return both(from(a, index, factor), scaled(value(b), subtracts ? -1 : 1));
   }
 
   const GroupStatement& s_;
@@ -274,9 +310,16 @@ bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
     for (size_t d = 0; d < stage.indices.size(); ++d) {
       const std::string& name = stage.statement.statement->indices[static_cast<size_t>(stage.indices[d])];
       if (!ir::mentions(subscript, name)) continue;
-      const std::optional<Interval> distance = Distances(stage.statement).from(subscript, stage.indices[d]);
-      if (found || !distance) return false;
-      found = Reach{stage.reach[d].member, stage.reach[d].low + distance->low, stage.reach[d].high + distance->high};
+      const Distances distances(stage.statement);
+      const int64_t factor = distances.factor(subscript, stage.indices[d]);
+      if (found || factor <= 0 || factor > kMostFactor) return false;
+      const std::optional<Interval> distance = distances.from(subscript, stage.indices[d], factor);
+      if (!distance) return false;
+      const Reach& own = stage.reach[d];
+      found = Reach{.member = own.member,
+                    .low = own.low * factor + distance->low,
+                    .high = own.high * factor + distance->high,
+                    .factor = own.factor * factor};
     }
     if (!found || found->high - found->low > kMostReach) return false;
     reach.push_back(*found);
@@ -285,7 +328,7 @@ bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
   auto [known, is_new] = plan_.locals.emplace(read->name, reach);
   for (size_t d = 0; d < reach.size(); ++d) {
     Reach& all = known->second[d];
-    if (all.member != reach[d].member) return false;
+    if (all.member != reach[d].member || all.factor != reach[d].factor) return false;
     all.low = std::min(all.low, reach[d].low);
     all.high = std::max(all.high, reach[d].high);
   }
@@ -314,8 +357,9 @@ int64_t shared_bytes(const HaloPlan& plan, const ir::Program& program) {
 std::vector<bool> has_reach(const HaloPlan& plan) {
   std::vector<bool> result(plan.members.size());
   for (const auto& [tensor, reach] : plan.locals) {
-    for (const Reach& r : reach)
-      result[static_cast<size_t>(r.member)] = result[static_cast<size_t>(r.member)] || r.low < r.high;
+    for (const Reach& r : reach) {
+      if (r.low < r.high) result[static_cast<size_t>(r.member)] = true;
+    }
   }
   return result;
 }
@@ -384,7 +428,8 @@ void add_strips(const HaloPlan& plan, size_t member, const ir::Program& program,
     one.tile[last] = vector;
     const auto side_by_side = static_cast<uint64_t>(ceil_div(plan.members[last].extent, vector));
     const int64_t along = std::min(kMostAlong, static_cast<int64_t>(std::bit_ceil(side_by_side)));
-    one.strip = Strip{static_cast<int>(member), along, member == last ? 1 : threads / along};
+    const size_t beside = member == last && last > 0 ? last - 1 : member;
+    one.strip = Strip{static_cast<int>(beside), along, beside == last ? 1 : threads / along};
     if (along <= threads && fits_thread(one, program)) to.push_back(std::move(one));
   }
 }
@@ -395,7 +440,7 @@ std::vector<HaloPlan> strips_of(const std::vector<HaloPlan>& plans, const ir::Pr
   if (plans.empty()) return result;
   const size_t last = plans[0].members.size() - 1;
   for (size_t m = 0; m <= last; ++m) {
-    if (m == last && (!result.empty() || !plans[0].has_temporaries)) break;
+    if (m == last && !result.empty()) break;
     const size_t before = result.size();
     for (const HaloPlan& plan : plans) {
       if (plan.is_fixed && has_reach(plan)[m] && result.size() == before) add_strips(plan, m, program, device, result);

@@ -8,16 +8,27 @@
 
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/mapping/fused_group.h"
+#include "tc/poly/ranged.h"
 
 namespace tc::gpu {
 
-/// Where the values of an index are, for one tile of the results: from `low` before or behind the tile's first value
-/// along a member, to `high` behind its last.
+/// Where the values of an index are, for one tile of the results: from `low` before or behind `factor` times the tile's
+/// first value along a member, to `high` behind `factor` times its last.
 struct Reach {
   int member = 0;
   int64_t low = 0, high = 0;
+  int64_t factor = 1;
   bool operator==(const Reach&) const = default;
 };
+
+/// How many values there are for so many values of the member.
+inline int64_t extent_of(const Reach& reach, int64_t tile) {
+  return reach.factor * (tile - 1) + 1 + reach.high - reach.low;
+}
+/// The first of them, for the first value of the member.
+inline poly::Ranged first_of(const Reach& reach, const poly::Ranged& first) {
+  return first * poly::ranged(reach.factor) + poly::ranged(reach.low);
+}
 
 /// A statement that runs for all of a tile, and for as much around it as the later stages read; or a copy of an input.
 struct HaloStage {
@@ -38,7 +49,7 @@ inline constexpr int64_t kMostReductions = 64;  ///< instances for an element of
 /// Each thread has tensors between stages to itself, in registers, for a strip of the results. Threads of a block are
 /// neighbours along the last member.
 struct Strip {
-  int member = 0;      ///< that a strip goes along
+  int member = 0;      ///< that a strip goes along; of one along the last, the member before
   int64_t along = 1;   ///< threads along the last member
   int64_t beside = 1;  ///< threads along the strip's, unless that is the last
 };
@@ -63,7 +74,7 @@ struct HaloPlan {
                       : m == static_cast<size_t>(strip->member) ? strip->beside
                                                                 : 1);
   }
-  int64_t extent(const Reach& reach) const { return tile[static_cast<size_t>(reach.member)] + reach.high - reach.low; }
+  int64_t extent(const Reach& reach) const { return extent_of(reach, tile[static_cast<size_t>(reach.member)]); }
 };
 
 /// Words of 32 bits that a thread with a strip keeps of the plan's tensors.

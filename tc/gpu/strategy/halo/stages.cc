@@ -23,7 +23,7 @@ tile::Tensor StageWriter::hold(const std::string& tensor, const std::vector<Reac
   place.offset.clear();
   place.extents.clear();
   for (const Reach& r : reach) {
-    place.offset.push_back(firsts[static_cast<size_t>(r.member)] + poly::ranged(r.low));
+    place.offset.push_back(first_of(r, firsts[static_cast<size_t>(r.member)]));
     place.extents.push_back(plan.extent(r));
   }
   tile::Tensor buffer;

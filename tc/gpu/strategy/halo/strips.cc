@@ -47,6 +47,7 @@ class Writer {
   NodePtr at_firsts(std::vector<Ranged> named, const std::vector<Ranged>& firsts, const AtElements& body);
   std::vector<Ranged> first_of_threads();
   Expr is_whole(const HaloPlan& plan, const std::vector<Ranged>& firsts) const;
+  std::vector<Ranged> within_whole(const HaloPlan& plan, std::vector<Ranged> firsts) const;
   NodePtr strip(const HaloPlan& plan, const std::vector<Ranged>& firsts);
   NodePtr part(const HaloPlan& plan, const std::vector<Ranged>& firsts, bool is_whole);
   std::vector<std::string> held_results() const;
@@ -96,7 +97,7 @@ Expr Writer::is_whole(const HaloPlan& plan, const std::vector<Ranged>& firsts) c
   for (const HaloStage& stage : plan.stages) {
     for (size_t d = 0; d < stage.reach.size(); ++d) {
       const Reach& reach = stage.reach[d];
-      const Ranged first = firsts[static_cast<size_t>(reach.member)] + poly::ranged(reach.low);
+      const Ranged first = first_of(reach, firsts[static_cast<size_t>(reach.member)]);
       const Ranged last = first + poly::ranged(plan.extent(reach) - 1);
       const Expr begins = hi::simplify(poly::less_equal(poly::ranged(stage.domain[d].begin), first));
       const Expr ends = hi::simplify(poly::less(last, poly::ranged(stage.domain[d].begin + stage.domain[d].extent)));
@@ -106,10 +107,26 @@ Expr Writer::is_whole(const HaloPlan& plan, const std::vector<Ranged>& firsts) c
   return whole;
 }
 
+/// The same indices where is_whole() holds: they are far enough from the ends for all that the strip's stages compute.
+std::vector<Ranged> Writer::within_whole(const HaloPlan& plan, std::vector<Ranged> firsts) const {
+  for (const HaloStage& stage : plan.stages) {
+    for (size_t d = 0; d < stage.reach.size(); ++d) {
+      const Reach& reach = stage.reach[d];
+      Ranged& first = firsts[static_cast<size_t>(reach.member)];
+      const int64_t least = stage.domain[d].begin - reach.low;
+      const int64_t most = stage.domain[d].begin + stage.domain[d].extent - plan.extent(reach) - reach.low;
+      const int64_t low = std::max(first.min, -hi::div_imp(-least, reach.factor));
+      const int64_t high = std::min(first.max, hi::div_imp(most, reach.factor));
+      if (low <= high) first = poly::ranged(first.expr, low, high);
+    }
+  }
+  return firsts;
+}
+
 /// A strip as a whole, or else columns of it where they are, or else one element after the other.
 NodePtr Writer::strip(const HaloPlan& plan, const std::vector<Ranged>& firsts) {
   const Expr whole = is_whole(plan, firsts);
-  const NodePtr all = part(plan, firsts, true);
+  const NodePtr all = part(plan, within_whole(plan, firsts), true);
   if (hi::is_const_one(whole)) return all;
   const auto longer = std::find_if(plan.tile.rbegin(), plan.tile.rend(), [](int64_t extent) { return extent > 1; });
   if (longer == plan.tile.rend()) return part(plan, firsts, false);
@@ -172,10 +189,12 @@ NodePtr Writer::elements(const Strips& strips, const HaloStage& stage, const std
   const Reach& reach = stage.reach[d];
   const int64_t extent = strips.plan.extent(reach);
   at.push_back({});
-  // From the element at so much behind the thread's first.
+  const Ranged first =
+      first_of({.member = reach.member, .factor = reach.factor}, strips.firsts[static_cast<size_t>(reach.member)]);
+  // From the element at so much behind that of the thread's first.
   const auto some = [&](int64_t from, int64_t count) {
     return loop_over(tensor + "_" + std::to_string(d), {0, count}, count, stages_.names(), [&](const Ranged& within) {
-      at[d] = strips.firsts[static_cast<size_t>(reach.member)] + poly::ranged(from) + within;
+      at[d] = first + poly::ranged(from) + within;
       if (strips.is_whole) at[d] = known_within(at[d], stage.domain[d]);
       return elements(strips, stage, tensor, at, body);
     });

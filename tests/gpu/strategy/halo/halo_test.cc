@@ -175,6 +175,12 @@ TEST(Halo, OneStatementHasStrips) {
         Y(i,j) = half(float(X(i,j)) + X(i,j+1) + X(i,j+2) + X(i+1,j) + X(i+1,j+1) + X(i+1,j+2) + X(i+2,j) + X(i+2,j+1))
       })",
       R"(def f(float(N,M) X) -> (Y) { Y(i,j) max=! X(i+a,j+b) where a in 0:3, b in 0:3 })",
+      R"(def f(float(N,M) X) -> (Y) { Y(i,j) max=! X(2*i+a,2*j+b) where a in 0:2, b in 0:2 })",
+      R"(def f(half(N,M) X) -> (Y) {
+        Y(i,j) max=! 2*i+a >= 1 && 2*i+a <= N && 2*j+b >= 1 && 2*j+b <= M ? X(2*i+a-1,2*j+b-1) : -1
+            where i in 0:N/2, j in 0:M/2, a in 0:3, b in 0:3
+      })",
+      R"(def f(float(N,M) X, float(3,3) W) -> (Y) { Y(i,j) +=! X(i+2*a,3*j+b) * W(a,b) })",
   };
   for (const char* text : texts) {
     SCOPED_TRACE(text);
@@ -183,7 +189,7 @@ TEST(Halo, OneStatementHasStrips) {
     ASSERT_TRUE(mapping);
     ASSERT_EQ(mapping->kernels.size(), 1U);
     EXPECT_EQ(mapping->kernels[0].recipe, gpu::Recipe::kHalo);
-    for (const int64_t n : {3, 9, 33, 70}) EXPECT_EQ(faults(text, {{"N", n}, {"M", 2 * n + 1}}), "");
+    for (const int64_t n : {5, 9, 33, 70}) EXPECT_EQ(faults(text, {{"N", n}, {"M", 2 * n + 1}}), "");
   }
 }
 
@@ -200,11 +206,16 @@ TEST(Halo, EveryPlanAgreesAndIsProved) {
       T(a,b,c) = X(a,b,c) + X(a,b+1,c)
       Y(a,b,c) = T(a,b,c) + T(a+1,b,c)
     })";
+  const char* halves = R"(
+    def f(int32(N,M) X) -> (Z) {
+      T(i,j) = X(i,2*j) + X(i,2*j+1)
+      Z(i,j) = T(2*i,j) - T(2*i+1,j) * 2 + (2*i+2 < N ? T(2*i+2,j) : 9) where i in 0:N/2
+    })";
   gpu::Device device = busy_device();
   device.processors = 1;  // so that strips of eight rows keep it busy
   std::set<std::vector<int64_t>> strips, tiles;
   for (const char* text :
-       {kSums, kByHand, kGuarded, kClamped, kThreeStages, kTwoReaders, sums_of_sums, three_dimensions}) {
+       {kSums, kByHand, kGuarded, kClamped, kThreeStages, kTwoReaders, sums_of_sums, three_dimensions, halves}) {
     for (const auto& [n, m] : {std::pair<int64_t, int64_t>{67, 74}, {101, 137}, {98, 150}}) {
       SCOPED_TRACE(fmt::format("{} x {}: {}", n, m, text));
       const ir::Program program = specialised_from(text, sized(text, n, m));

@@ -55,13 +55,14 @@ class Generator {
     const bool clamps = reduced < 0 && below(4) == 0;
     for (int d = 0; d < rank_; ++d) {
       const int shift = below(3) == 0 ? 0 : below(5) - 2;
-      std::string at = kIndices[d];
+      const bool is_doubled = below(5) == 0;
+      std::string at = (is_doubled ? "2 * " : "") + std::string(kIndices[d]);
       if (shift != 0) at += fmt::format(" {} {}", shift < 0 ? "-" : "+", std::abs(shift));
-      if (d == reduced) at += " + r";
+      if (d == reduced) at += below(4) == 0 ? " + 2 * r" : " + r";
       if (clamps && shift < 0) at = fmt::format("max({}, 0)", at);
-      if (clamps && shift > 0) at = fmt::format("min({}, {} - 1)", at, kSizes[d]);
+      if (clamps && (shift > 0 || is_doubled)) at = fmt::format("min({}, {} - 1)", at, kSizes[d]);
       if (!clamps && shift < 0) guards.push_back(at + " >= 0");
-      if (!clamps && (shift > 0 || d == reduced)) guards.push_back(fmt::format("{} < {}", at, kSizes[d]));
+      if (!clamps && (shift > 0 || is_doubled || d == reduced)) guards.push_back(fmt::format("{} < {}", at, kSizes[d]));
       subscripts.push_back(at);
     }
     const std::string element = fmt::format("{}({})", tensor, fmt::join(subscripts, ", "));
