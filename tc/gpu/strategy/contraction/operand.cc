@@ -157,6 +157,15 @@ std::optional<size_t> turnable(const Contraction& c, const Operand& operand, con
 
 }  // namespace
 
+bool has_axis_alone(const Operand& operand, size_t axis) {
+  return std::all_of(operand.subscripts.begin(), operand.subscripts.end(), [&](const Subscript& s) {
+    if (s.reduction[axis] == 0) return true;
+    const auto used = std::count_if(s.reduction.begin(), s.reduction.end(), [](int64_t by) { return by != 0; }) +
+                      std::count_if(s.parallel.begin(), s.parallel.end(), [](int64_t by) { return by != 0; });
+    return used == 1 && s.reduction[axis] == 1;
+  });
+}
+
 bool steps_along(const Operand& operand, size_t dimension, size_t axis, const ContractionPlan& plan) {
   return steps_alone(operand, dimension, Kind::kParallel, axis, plan);
 }

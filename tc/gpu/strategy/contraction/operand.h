@@ -19,6 +19,10 @@ ir::Range range_read(const Contraction& contraction, const Operand& operand, siz
 /// Bytes of an operand's tensor that a contraction may read: from the first element of each dimension to the last.
 double bytes_read(const Contraction& contraction, const Operand& operand);
 
+/// Whether an operand counts along an axis of the reduction by a dimension of its own, so that what lies behind the
+/// axis can be set to zero.
+bool has_axis_alone(const Operand& operand, size_t axis);
+
 /// Whether neighbours on a parallel axis read neighbours of a dimension, and nothing else moves within a block's box.
 bool steps_along(const Operand& operand, size_t dimension, size_t axis, const ContractionPlan& plan);
 

@@ -83,6 +83,18 @@ void Planner::choose_main() {
       if (operand.subscripts.back().reduction[r] == 1 && c_.reduction[r].extent >= kLong) main_ = r;
     }
   }
+  // Boxes fill the last step along an axis with zeros if it has a dimension of its own in both operands.
+  const auto is_alone = [&](size_t r) {
+    return std::all_of(c_.operands.begin(), c_.operands.end(), [&](const Operand& o) { return has_axis_alone(o, r); });
+  };
+  const bool is_product =
+      std::all_of(c_.operands.begin(), c_.operands.end(), [](const Operand& o) { return o.type.bytes() == 2; });
+  if (is_product && c_.reduction[main_].extent % kWhole != 0 && !is_alone(main_)) {
+    for (size_t r = 0; r < c_.reduction.size(); ++r) {
+      if (c_.reduction[r].extent < kLong || !is_alone(r)) continue;
+      if (!is_alone(main_) || c_.reduction[r].extent > c_.reduction[main_].extent) main_ = r;
+    }
+  }
   int64_t inner = 1;
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
     const bool whole = r != main_ && inner * c_.reduction[r].extent <= kWhole;

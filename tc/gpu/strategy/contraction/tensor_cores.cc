@@ -41,17 +41,6 @@ bool depends_on_any(const Operand& operand, const std::vector<size_t>& axes) {
   return std::any_of(axes.begin(), axes.end(), [&](size_t axis) { return depends(operand, axis); });
 }
 
-/// Whether an operand counts along the main axis of the reduction by a dimension of its own, so that what lies behind
-/// the axis can be set to zero.
-bool has_main_alone(const Operand& operand, size_t main) {
-  return std::all_of(operand.subscripts.begin(), operand.subscripts.end(), [&](const Subscript& s) {
-    if (s.reduction[main] == 0) return true;
-    const auto used = std::count_if(s.reduction.begin(), s.reduction.end(), [](int64_t by) { return by != 0; }) +
-                      std::count_if(s.parallel.begin(), s.parallel.end(), [](int64_t by) { return by != 0; });
-    return used == 1 && s.reduction[main] == 1;
-  });
-}
-
 int64_t threads_along(const std::vector<size_t>& axes, const ContractionPlan& plan) {
   int64_t result = 1;
   for (size_t axis : axes) result *= plan.parallel[axis].threads();
@@ -133,7 +122,7 @@ std::vector<AtomShape> atom_shapes(const Contraction& c, size_t main, const tile
   constexpr int64_t kMostSums = 128, kMostThreads = 512;
   const int64_t extent = c.reduction[main].extent;
   const bool may_leave = !is_inner && std::all_of(c.operands.begin(), c.operands.end(),
-                                                  [&](const Operand& o) { return has_main_alone(o, main); });
+                                                  [&](const Operand& o) { return has_axis_alone(o, main); });
   std::vector<int64_t> chunks;
   for (const int64_t chunk : {8, 16, 32, 64, 128}) {
     if (chunk >= atom.k && chunk <= extent && (may_leave || extent % chunk == 0)) chunks.push_back(chunk);
@@ -215,7 +204,7 @@ std::string atom_fault(const Contraction& c, const ContractionPlan& plan) {
     return fmt::format("steps of {} are no multiple of {} for each group of threads", chunk, cores.atom->k);
   }
   for (const Operand& operand : c.operands) {
-    if (left != 0 && !has_main_alone(operand, plan.main)) {
+    if (left != 0 && !has_axis_alone(operand, plan.main)) {
       return fmt::format("steps of {} leave {} values of '{}'", chunk, left, c.reduction[plan.main].name);
     }
   }
