@@ -1,6 +1,7 @@
 #include "tc/gpu/lower/body.h"
 
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/linear_form.h"
 #include "tc/support/check.h"
 
 namespace tc::gpu {
@@ -165,6 +166,28 @@ std::vector<Expr> BodyMutator::position(const std::string& tensor, const std::ve
 
 }  // namespace
 
+namespace {
+
+/// The expression without variables that cancel out: of (r - x) * 2 + (x * 2 + i) Halide keeps them.
+Expr simplified(const Expr& expr) {
+  struct Variables : hi::IRVisitor {
+    std::map<std::string, Expr> found;
+    using IRVisitor::visit;
+    void visit(const hi::Variable* op) override { found[op->name] = op; }
+  } variables;
+  const Expr simple = hi::simplify(expr);
+  simple.accept(&variables);
+  const std::optional<ir::LinearForm> form = ir::linear_form(simple);
+  if (!form || form->coefficients.size() == variables.found.size()) return simple;
+  Expr sum = hi::make_const(simple.type(), form->constant);
+  for (const auto& [name, by] : form->coefficients) {
+    sum = variables.found.at(name) * hi::make_const(simple.type(), by) + sum;
+  }
+  return hi::simplify(sum);
+}
+
+}  // namespace
+
 std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& subscripts) {
   std::vector<Expr> result;
   if (place.slot.defined()) result.push_back(place.slot);
@@ -175,7 +198,7 @@ std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& sub
     at = place.extents[d] == 1
              ? poly::ranged(0)
              : poly::ranged(at.expr, std::clamp<int64_t>(at.min, 0, last), std::clamp<int64_t>(at.max, 0, last));
-    result.push_back(place.offset.empty() ? at.expr : hi::simplify(at.expr));
+    result.push_back(place.offset.empty() ? at.expr : simplified(at.expr));
   }
   return result;
 }

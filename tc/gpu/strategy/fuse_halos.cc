@@ -1,5 +1,7 @@
 #include "tc/gpu/strategy/fuse_halos.h"
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "tc/gpu/lower/launch.h"
@@ -85,6 +87,7 @@ std::optional<Launch> fused(const std::vector<const Launch*>& parts, double shar
   bool any = false;
   for (const HaloPlan& plan : plan_halo(launch.kernel.scop, runs, device)) {
     tile::Kernel code = halo(launch.kernel.scop, plan, device, last.code.name);
+    if (!std::ranges::equal(code.grid, device.grid, std::ranges::less_equal())) continue;
     const double again = plan.strip ? asked_again(plan) : 0;
     const double us = estimate(code, device, {.asked_again = again}).us * (plan.strip ? 1 : kSubscriptsOfTiles);
     if (us >= best_us) continue;

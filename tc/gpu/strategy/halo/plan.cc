@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/guarded_read.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
@@ -119,14 +120,74 @@ class Distances {
   const GroupStatement& s_;
 };
 
+/// What all reads of an input have in common: the elements that their guards let them read, and the value elsewhere.
+struct Guarded {
+  std::vector<ir::Range> domain;
+  Expr outside;  ///< of the input's type
+};
+
+/// The number as one of another type; undefined if that has no such number.
+Expr exactly(const Expr& number, const Halide::Type& type) {
+  if (ir::is_float8(type)) return {};
+  const Expr value = hi::simplify(number), result = hi::simplify(Halide::cast(type, value));
+  const bool is_same = hi::is_const(value) && hi::equal(hi::simplify(Halide::cast(value.type(), result)), value);
+  return is_same && hi::is_const(result) ? result : Expr();
+}
+
+/// Collects how inputs are read, and takes the guards of those away that copies may stand for.
+class Guards : public hi::IRMutator {
+ public:
+  Guards(const ir::Program& program, const std::set<std::string>& inputs) : program_(program), inputs_(inputs) {}
+
+  std::map<std::string, Guarded> found;
+  std::set<std::string> others;  ///< inputs that are read without such a guard, or under unlike ones
+  bool drops = false;
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override {
+    if (op->is_intrinsic(hi::Call::if_then_else)) {
+      const std::optional<ir::GuardedRead> guarded = ir::guarded_read(program_, op);
+      if (guarded && inputs_.count(guarded->read->name) > 0) {
+        if (!drops) add(*guarded);
+        return drops && found.count(guarded->read->name) > 0 ? op->args[1] : Expr(op);
+      }
+    }
+    if (ir::is_tensor_read(program_, op)) others.insert(op->name);
+    return IRMutator::visit(op);
+  }
+
+  void add(const ir::GuardedRead& guarded) {
+    const std::string& name = guarded.read->name;
+    const ir::Tensor& tensor = program_.tensor(name);
+    Guarded one{.outside = exactly(guarded.otherwise, tensor.type)};
+    const std::vector<int64_t> shape = ir::constant_shape(tensor);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const int64_t least = std::max<int64_t>(guarded.inside[d].least.value_or(0), 0);
+      const int64_t greatest = std::min(guarded.inside[d].greatest.value_or(shape[d] - 1), shape[d] - 1);
+      one.domain.push_back({least, greatest - least + 1});
+    }
+    const auto [known, is_new] = found.emplace(name, one);
+    const bool is_alike = known->second.domain == one.domain && one.outside.defined() &&
+                          known->second.outside.defined() && hi::equal(known->second.outside, one.outside);
+    if (!is_alike) others.insert(name);
+  }
+
+  const ir::Program& program_;
+  const std::set<std::string>& inputs_;
+};
+
 class Planner {
  public:
-  Planner(const poly::Scop& scop, FusedGroup group, bool copies)
+  enum class Copies { kNone, kOfElements, kFilled };
+
+  Planner(const poly::Scop& scop, FusedGroup group, Copies copies)
       : scop_(scop), group_(std::move(group)), copies_(copies) {}
 
   std::optional<HaloPlan> plan() {
     if (!find_stages() || !find_members() || !touches_memory_once()) return std::nullopt;
-    if (copies_) find_inputs();
+    if (copies_ != Copies::kNone) find_inputs();
+    if (copies_ == Copies::kFilled && !drop_guards()) return std::nullopt;
     // What a stage reads reaches further if a later one has found that more of it is needed. A recurrence has no end.
     bool known = false;
     for (size_t round = 0; round <= plan_.stages.size() && !known; ++round) {
@@ -138,7 +199,7 @@ class Planner {
     }
     if (!known) return std::nullopt;
     plan_.has_temporaries = has_halo();
-    if (copies_ ? !add_copies() : !plan_.has_temporaries) return std::nullopt;
+    if (copies_ != Copies::kNone ? !add_copies() : !plan_.has_temporaries) return std::nullopt;
     return plan_;
   }
 
@@ -154,12 +215,14 @@ class Planner {
   bool add_read(const HaloStage& stage, const hi::Call* read);
   bool has_halo() const;
   void find_inputs();
+  bool drop_guards();
   bool add_copies();
 
   const poly::Scop& scop_;
   FusedGroup group_;
-  bool copies_;
-  std::set<std::string> inputs_;  ///< that may be copied
+  Copies copies_;
+  std::set<std::string> inputs_;            ///< that may be copied
+  std::map<std::string, Guarded> guarded_;  ///< of them, those whose copies stand for guards
   HaloPlan plan_;
 };
 
@@ -265,22 +328,41 @@ void Planner::find_inputs() {
   }
 }
 
+/// Takes guards away that copies of inputs stand for; false if there are none.
+bool Planner::drop_guards() {
+  Guards guards(*scop_.program, inputs_);
+  for (const HaloStage& stage : plan_.stages) guards.mutate(stage.statement.statement->value);
+  for (const std::string& name : guards.others) guards.found.erase(name);
+  guards.drops = true;
+  for (HaloStage& stage : plan_.stages) stage.value = guards.mutate(stage.statement.statement->value);
+  guarded_ = std::move(guards.found);
+  plan_.is_filled = true;
+  return !guarded_.empty();
+}
+
 /// Copies of inputs that are read at several elements near each other; false if there are none.
 bool Planner::add_copies() {
   std::vector<HaloStage> copies;
   for (const std::string& name : inputs_) {
     const std::vector<Reach>& reach = plan_.locals.at(name);
-    if (std::all_of(reach.begin(), reach.end(), [](const Reach& r) { return r.low == r.high; })) {
+    const auto guarded = guarded_.find(name);
+    if (guarded == guarded_.end() &&
+        std::all_of(reach.begin(), reach.end(), [](const Reach& r) { return r.low == r.high; })) {
       plan_.locals.erase(name);
       continue;
     }
     HaloStage copy{.statement = {}, .copied = name};
     for (const int64_t extent : ir::constant_shape(scop_.program->tensor(name))) copy.domain.push_back({0, extent});
+    if (guarded != guarded_.end()) {
+      copy.domain = guarded->second.domain;
+      copy.outside = guarded->second.outside;
+    }
     copy.reach = reach;
     copies.push_back(std::move(copy));
   }
+  const bool all = std::ranges::all_of(guarded_, [&](const auto& one) { return inputs_.count(one.first) > 0; });
   plan_.stages.insert(plan_.stages.begin(), copies.begin(), copies.end());
-  return !copies.empty();
+  return !copies.empty() && all;
 }
 
 /// Whether only reductions decide how far from its own element a stage reads.
@@ -427,23 +509,26 @@ void add_strips(const HaloPlan& plan, size_t member, const ir::Program& program,
     one.tile[member] = length;
     one.tile[last] = vector;
     const auto side_by_side = static_cast<uint64_t>(ceil_div(plan.members[last].extent, vector));
-    const int64_t along = std::min(kMostAlong, static_cast<int64_t>(std::bit_ceil(side_by_side)));
+    const int64_t along = std::min({kMostAlong, static_cast<int64_t>(std::bit_ceil(side_by_side)), device.block[0]});
     const size_t beside = member == last && last > 0 ? last - 1 : member;
-    one.strip = Strip{static_cast<int>(beside), along, beside == last ? 1 : threads / along};
+    one.strip = Strip{static_cast<int>(beside), along, beside == last ? 1 : std::min(threads / along, device.block[1])};
     if (along <= threads && fits_thread(one, program)) to.push_back(std::move(one));
   }
 }
 
-/// Strips along each member that reads reach along, the last if there is no other: with copies if a thread holds them.
+/// Strips along each member that reads reach along, the last if there is no other: with copies if a thread holds them,
+/// and with copies that stand for guards beside those.
 std::vector<HaloPlan> strips_of(const std::vector<HaloPlan>& plans, const ir::Program& program, const Device& device) {
   std::vector<HaloPlan> result;
   if (plans.empty()) return result;
   const size_t last = plans[0].members.size() - 1;
   for (size_t m = 0; m <= last; ++m) {
     if (m == last && !result.empty()) break;
-    const size_t before = result.size();
+    bool has_own_guards = false;
     for (const HaloPlan& plan : plans) {
-      if (plan.is_fixed && has_reach(plan)[m] && result.size() == before) add_strips(plan, m, program, device, result);
+      const size_t before = result.size();
+      if (plan.is_fixed && has_reach(plan)[m] && !has_own_guards) add_strips(plan, m, program, device, result);
+      has_own_guards = has_own_guards || (result.size() > before && !plan.is_filled);
     }
   }
   return result;
@@ -466,12 +551,13 @@ std::vector<HaloPlan> plan_halo(const poly::Scop& scop, const std::vector<std::s
   const std::optional<FusedGroup> group = group_of_statements(scop, statements);
   if (!group) return {};
   std::vector<HaloPlan> plans;
-  for (const bool copies : {true, false}) {
+  using Copies = Planner::Copies;
+  for (const Copies copies : {Copies::kFilled, Copies::kOfElements, Copies::kNone}) {
     if (const std::optional<HaloPlan> plan = Planner(scop, *group, copies).plan()) plans.push_back(*plan);
   }
   std::vector<HaloPlan> result = strips_of(plans, *scop.program, device);
   for (const HaloPlan& plan : plans) {
-    if (plan.has_temporaries) add_tiles(plan, *scop.program, device, result);
+    if (plan.has_temporaries && !plan.is_filled) add_tiles(plan, *scop.program, device, result);
   }
   return result;
 }

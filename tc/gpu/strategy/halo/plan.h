@@ -33,7 +33,9 @@ inline poly::Ranged first_of(const Reach& reach, const poly::Ranged& first) {
 /// A statement that runs for all of a tile, and for as much around it as the later stages read; or a copy of an input.
 struct HaloStage {
   GroupStatement statement;       ///< of a copy: none
+  Halide::Expr value = {};        ///< of the statement, without guards that copies stand for; undefined: its own
   std::string copied;             ///< the input; empty: it is a statement
+  Halide::Expr outside = {};      ///< of a copy: what stands in the place of elements outside of `domain`, if anything
   bool starts = false;            ///< it does its initialisation too
   std::vector<int> indices;       ///< of the statement, per dimension of what it writes
   std::vector<int> reductions;    ///< the others
@@ -63,6 +65,7 @@ struct HaloPlan {
   std::optional<Strip> strip;      ///< there are strips
   std::vector<HaloStage> stages;
   bool has_temporaries = false;  ///< that are read at several elements
+  bool is_filled = false;        ///< copies stand for guards of what is read
   bool is_fixed = true;          ///< indices of reductions alone decide how far from its own element a stage reads
   std::map<std::string, std::vector<Reach>> locals;  ///< tensors kept on the chip, per dimension
 
@@ -81,7 +84,8 @@ struct HaloPlan {
 int64_t words_of_thread(const HaloPlan& plan, const ir::Program& program);
 
 /// Plans for the statements of a scop's schedule in one launch, with and without copies: with tiles of several sizes,
-/// and with strips of several lengths where registers hold what a thread needs. Empty unless
+/// and with strips of several lengths where registers hold what a thread needs. A copy of a strip may have the value
+/// that guards choose outside of an input, as in i > 0 ? X(i - 1) : 0, so that no read has a guard. Empty unless
 ///  - a temporary, which nobody else reads, or an input is read at several elements near the one that is written;
 ///  - each statement writes one element for each value of its map indices, and reductions are short;
 ///  - nothing in memory is both read and written, but for an element that a statement writes itself.

@@ -40,16 +40,34 @@ void StageWriter::take_back(const std::string& tensor) {
   places_.at(tensor) = {t.name, t.type, {}, ir::constant_shape(t)};
 }
 
-NodePtr StageWriter::if_exists(const HaloStage& stage, std::vector<Ranged> at) {
+NodePtr StageWriter::if_exists(const HaloStage& stage, std::vector<Ranged> at, int64_t count) {
   Expr exists = Halide::Internal::const_true();
+  std::vector<Ranged> known = at;
   for (size_t d = 0; d < at.size(); ++d) {
     const ir::Range& range = stage.domain[d];
-    const int64_t end = range.begin + range.extent;
+    const Ranged last = at[d] + poly::ranged(d + 1 == at.size() ? count - 1 : 0);
     exists = Halide::Internal::simplify(exists && poly::less_equal(poly::ranged(range.begin), at[d]) &&
-                                        poly::less(at[d], poly::ranged(end)));
-    at[d] = known_within(at[d], range);
+                                        poly::less(last, poly::ranged(range.begin + range.extent)));
+    known[d] = known_within(at[d], range);
   }
-  return guarded(exists, element_of(stage, at));
+  const auto row = [&](const std::vector<Ranged>& first, const auto& element) {
+    if (count == 1) return element(first);
+    const std::string name = stage.tensor() + "_" + std::to_string(at.size() - 1);
+    return loop_over(name, {0, count}, count, names_, [&](const Ranged& within) {
+      std::vector<Ranged> place = first;
+      place.back() = known_within(first.back() + within, stage.domain.back());
+      return element(place);
+    });
+  };
+  const NodePtr there = row(known, [&](const std::vector<Ranged>& one) { return element_of(stage, one); });
+  if (!stage.outside.defined()) return guarded(exists, there);
+  if (Halide::Internal::is_const_one(exists)) return there;
+  return make_node(tile::If{exists, there, row(at, [&](const auto& one) { return outside(stage, one); })});
+}
+
+NodePtr StageWriter::outside(const HaloStage& stage, const std::vector<Ranged>& at) const {
+  return make_node(
+      tile::Store{places_.at(stage.copied).name, position_in(places_.at(stage.copied), at), stage.outside});
 }
 
 NodePtr StageWriter::element_of(const HaloStage& stage, const std::vector<Ranged>& at) {
@@ -85,7 +103,8 @@ NodePtr StageWriter::copy(const std::string& tensor, const std::vector<Ranged>& 
 }
 
 NodePtr StageWriter::instances(const HaloStage& stage, const std::vector<Ranged>& at) {
-  const poly::Statement& statement = *stage.statement.statement;
+  poly::Statement statement = *stage.statement.statement;
+  if (stage.value.defined()) statement.value = stage.value;
   BodyContext context;
   context.program = &program_;
   context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
@@ -98,13 +117,13 @@ NodePtr StageWriter::instances(const HaloStage& stage, const std::vector<Ranged>
   const std::vector<Expr> position = written_position(statement, context);
   const Expr old = Halide::Internal::Call::make(place.type, place.name, position, Halide::Internal::Call::PureExtern);
   const Expr start = stage.starts ? ir::identity_of(statement.assign, place.type) : old;
-  return make_node(
-      tile::Allocate{sum, sequence({make_node(tile::Store{sum.name, {index(0)}, start}), reduce(stage, 0, context, sum),
-                                    make_node(tile::Store{place.name, position, element(sum, index(0))})})});
+  return make_node(tile::Allocate{
+      sum, sequence({make_node(tile::Store{sum.name, {index(0)}, start}), reduce(stage, statement, 0, context, sum),
+                     make_node(tile::Store{place.name, position, element(sum, index(0))})})});
 }
 
-NodePtr StageWriter::reduce(const HaloStage& stage, size_t next, const BodyContext& context, const tile::Tensor& sum) {
-  const poly::Statement& statement = *stage.statement.statement;
+NodePtr StageWriter::reduce(const HaloStage& stage, const poly::Statement& statement, size_t next,
+                            const BodyContext& context, const tile::Tensor& sum) {
   if (next == stage.reductions.size()) {
     const Expr value = combine(statement.assign, element(sum, index(0)), statement_value(statement, context));
     return make_node(tile::Store{sum.name, {index(0)}, value});
@@ -114,7 +133,7 @@ NodePtr StageWriter::reduce(const HaloStage& stage, size_t next, const BodyConte
   return loop_over(name, stage.statement.ranges[at], unrolled_, names_, [&](const Ranged& value) {
     BodyContext inner = context;
     inner.indices[name] = value;
-    return reduce(stage, next + 1, inner, sum);
+    return reduce(stage, statement, next + 1, inner, sum);
   });
 }
 

@@ -24,17 +24,21 @@ class StageWriter {
   /// They are in the tensor itself again.
   void take_back(const std::string& tensor);
 
-  /// The element of a stage's tensor at a place of which nothing is known, if it exists.
-  tile::NodePtr if_exists(const HaloStage& stage, std::vector<poly::Ranged> at);
+  /// The element of a stage's tensor at a place of which nothing is known, if it exists; of a copy that stands for
+  /// guards, else what they choose. Or so many neighbours in a row, of which all exist or none.
+  tile::NodePtr if_exists(const HaloStage& stage, std::vector<poly::Ranged> at, int64_t count = 1);
   /// The same where it does.
   tile::NodePtr element_of(const HaloStage& stage, const std::vector<poly::Ranged>& at);
   /// From the tensor's buffer to the tensor itself.
   tile::NodePtr store(const std::string& tensor, const std::vector<poly::Ranged>& at) const;
 
  private:
+  /// What a copy has that stands for guards, at a place outside of its input.
+  tile::NodePtr outside(const HaloStage& stage, const std::vector<poly::Ranged>& at) const;
   tile::NodePtr copy(const std::string& tensor, const std::vector<poly::Ranged>& at) const;
   tile::NodePtr instances(const HaloStage& stage, const std::vector<poly::Ranged>& at);
-  tile::NodePtr reduce(const HaloStage& stage, size_t next, const BodyContext& context, const tile::Tensor& sum);
+  tile::NodePtr reduce(const HaloStage& stage, const poly::Statement& statement, size_t next,
+                       const BodyContext& context, const tile::Tensor& sum);
 
   const ir::Program& program_;
   int64_t unrolled_;

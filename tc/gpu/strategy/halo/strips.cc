@@ -95,6 +95,7 @@ NodePtr Writer::at_firsts(std::vector<Ranged> named, const std::vector<Ranged>& 
 Expr Writer::is_whole(const HaloPlan& plan, const std::vector<Ranged>& firsts) const {
   Expr whole = hi::const_true();
   for (const HaloStage& stage : plan.stages) {
+    if (stage.outside.defined()) continue;
     for (size_t d = 0; d < stage.reach.size(); ++d) {
       const Reach& reach = stage.reach[d];
       const Ranged first = first_of(reach, firsts[static_cast<size_t>(reach.member)]);
@@ -110,6 +111,7 @@ Expr Writer::is_whole(const HaloPlan& plan, const std::vector<Ranged>& firsts) c
 /// The same indices where is_whole() holds: they are far enough from the ends for all that the strip's stages compute.
 std::vector<Ranged> Writer::within_whole(const HaloPlan& plan, std::vector<Ranged> firsts) const {
   for (const HaloStage& stage : plan.stages) {
+    if (stage.outside.defined()) continue;
     for (size_t d = 0; d < stage.reach.size(); ++d) {
       const Reach& reach = stage.reach[d];
       Ranged& first = firsts[static_cast<size_t>(reach.member)];
@@ -117,7 +119,7 @@ std::vector<Ranged> Writer::within_whole(const HaloPlan& plan, std::vector<Range
       const int64_t most = stage.domain[d].begin + stage.domain[d].extent - plan.extent(reach) - reach.low;
       const int64_t low = std::max(first.min, -hi::div_imp(-least, reach.factor));
       const int64_t high = std::min(first.max, hi::div_imp(most, reach.factor));
-      if (low <= high) first = poly::ranged(first.expr, low, high);
+      if (low < high) first = poly::ranged(first.expr, low, high);  // it stays an expression, as in known_within()
     }
   }
   return firsts;
@@ -152,7 +154,7 @@ NodePtr Writer::part(const HaloPlan& plan, const std::vector<Ranged>& firsts, bo
   std::vector<NodePtr> parts;
   for (const HaloStage& stage : plan.stages) {
     parts.push_back(elements(strips, stage, stage.tensor(), {}, [&](const std::vector<Ranged>& at) {
-      return is_whole ? stages_.element_of(stage, at) : stages_.if_exists(stage, at);
+      return is_whole && !stage.outside.defined() ? stages_.element_of(stage, at) : stages_.if_exists(stage, at);
     }));
   }
   for (const std::string& tensor : results) {
@@ -192,10 +194,15 @@ NodePtr Writer::elements(const Strips& strips, const HaloStage& stage, const std
   const Ranged first =
       first_of({.member = reach.member, .factor = reach.factor}, strips.firsts[static_cast<size_t>(reach.member)]);
   // From the element at so much behind that of the thread's first.
+  const bool is_filled = stage.outside.defined();
   const auto some = [&](int64_t from, int64_t count) {
+    if (is_filled && d + 1 == stage.reach.size() && count < extent) {
+      at[d] = first + poly::ranged(from);
+      return stages_.if_exists(stage, at, count);
+    }
     return loop_over(tensor + "_" + std::to_string(d), {0, count}, count, stages_.names(), [&](const Ranged& within) {
       at[d] = first + poly::ranged(from) + within;
-      if (strips.is_whole) at[d] = known_within(at[d], stage.domain[d]);
+      if (strips.is_whole && !is_filled) at[d] = known_within(at[d], stage.domain[d]);
       return elements(strips, stage, tensor, at, body);
     });
   };
@@ -215,6 +222,11 @@ int64_t Writer::vector_of(const HaloPlan& plan, const HaloStage& stage, const st
   const size_t last = plan_.members.size() - 1;
   if (d + 1 != stage.reach.size() || stage.reach[d].member != static_cast<int>(last)) return 1;
   int64_t vector = plan.tile[last];
+  // All of them exist, or none.
+  if (stage.outside.defined()) {
+    const int64_t begin = plan.members[last].begin * stage.reach[d].factor;
+    for (const int64_t n : {begin, stage.domain[d].begin, stage.domain[d].extent}) vector = std::gcd(vector, n);
+  }
   if (stage.copied.empty() && plan_.locals.count(tensor) > 0) return vector;
   std::vector<int64_t> strides = ir::strides_of(stages_.program().tensor(tensor));
   strides.pop_back();
