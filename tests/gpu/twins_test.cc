@@ -99,6 +99,28 @@ const Twins kTwins[] = {
      "W "
      "? D(b,f,y+1-r,x+1-s) : half(0)) * G(f,c,r,s) where y in 0:H, x in 0:W }",
      kPadded, kImages, kSmallImages},
+    {"GradientOfWeights",
+     "half(B,H,W,C) I, half(B,H,W,F) D) -> (G) { G(f,r,s,c) +=! (y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W "
+     "? "
+     "I(b,y + r - 1,x + s - 1,c) : half(0)) * D(b,y,x,f) where r in 0:3, s in 0:3 }",
+     "half(B,H,W,C) I, half(F,3,3,C) G) -> (O) { O(b,y,x,f) +=! (y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W "
+     "? "
+     "I(b,y + r - 1,x + s - 1,c) : half(0)) * G(f,r,s,c) where y in 0:H, x in 0:W }",
+     kImages, kSmallImages, 1.6},
+    {"PaddedPool",
+     "half(B,C,H,W) I) -> (O) { O(b,c,y,x) max=! 2 * y + r >= 1 && 2 * y + r <= H && 2 * x + s >= 1 && 2 * x + s <= W "
+     "? "
+     "I(b,c,2 * y + r - 1,2 * x + s - 1) : half(-65504) where y in 0:H/2, x in 0:W/2, r in 0:3, s in 0:3 }",
+     "half(B,C,H,W) I) -> (O) { O(b,c,y,x) max=! I(b,c,2 * y + r,2 * x + s) where r in 0:2, s in 0:2 }",
+     {{"B", 64}, {"C", 64}, {"H", 112}, {"W", 112}},
+     kSmallImages,
+     1.2},
+    {"CausalWindow",
+     "half(B,D,T) X, half(D,4) W) -> (O) { O(b,d,t) +=! (t >= k ? X(b,d,t - k) : half(0)) * W(d,k) where t in 0:T }",
+     "half(B,D,T) X, half(D,4) W) -> (O) { O(b,d,t) = X(b,d,t) * W(d,0) }",
+     {{"B", 8}, {"D", 2048}, {"T", 4096}},
+     {{"B", 2}, {"D", 5}, {"T", 40}},
+     1.5},
     {"OneColumn",
      "half(M,K) X, half(K,1) W) -> (Y) { Y(m,n) +=! X(m,k) * W(k,n) }",
      "half(M,K) X, half(K) W) -> (Y) { Y(m) +=! X(m,k) * W(k) }",

@@ -71,7 +71,7 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
 Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
   const Halide::Type type = in_memory(c_, operand).type;
-  const int64_t elements = row_of(in_memory(c_, operand)), chunk = plan_.chunk[plan_.main];
+  const int64_t elements = row_of(in_memory(c_, operand)), chunk = values_of_chunks(plan_);
   const int64_t boxes = boxes_along(c_, operand, plan_);
   const bool slabs = runs_across(c_, operand, plan_);
   const tile::IntTuple stages = (operand == once_ ? 1 : plan_.stages) * boxes, row = elements, one = 1;
@@ -113,7 +113,7 @@ NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, con
   const Operand& o = in_memory(c_, operand);
   const TensorCores& cores = *plan_.tensor_cores;
   const tile::BlockGroup group = sharers(operand, plan_);
-  const int64_t row = row_of(o), all = plan_.operands[operand].stage / (row * plan_.chunk[plan_.main]);
+  const int64_t row = row_of(o), all = plan_.operands[operand].stage / (row * values_of_chunks(plan_));
   const int64_t slabs = cut_dimension(c_, operand, plan_) ? all : all / group.count;
   const std::string slab = names_.fresh("slab");
   Expr rest = slabs < all ? hi::simplify(build::block_x() / group.stride % group.count * static_cast<int>(slabs)) : 0;
@@ -141,7 +141,7 @@ NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, con
 NodePtr ContractionBuilder::copy_operand(size_t operand, std::vector<Expr> at, const Expr& stage, const Expr& turn) {
   const tile::BlockGroup group = sharers(operand, plan_);
   const bool across = runs_across(c_, operand, plan_);
-  const int64_t chunk = plan_.chunk[plan_.main];
+  const int64_t chunk = values_of_chunks(plan_);
   Expr from = 0;
   if (const std::optional<size_t> cut = cut_dimension(c_, operand, plan_)) {
     const Expr part = hi::simplify(build::block_x() / group.stride % group.count);
@@ -289,10 +289,16 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
       }
     }
   }
+  const bool has_parts = values_of_chunks(plan_) != plan_.chunk[plan_.main];  // of several axes: none is filled
   for (const std::string& index : c_.update.indices) {
+    const auto axis = std::ranges::find(c_.reduction, index, &Axis::name);
     const bool is_main = index == main.name;
-    result.lengths.push_back(is_main ? length : index == c_.parallel[column].name ? 2 : 1);
-    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, values_of_step(c_, plan_)) : INT64_MIN);
+    int64_t values = index == c_.parallel[column].name ? 2 : 1;
+    if (is_main && !has_parts) values = length;
+    if (has_parts && axis != c_.reduction.end()) values = plan_.chunk[static_cast<size_t>(axis - c_.reduction.begin())];
+    result.lengths.push_back(values);
+    const int64_t whole = has_parts ? main.extent : round_up(main.extent, values_of_step(c_, plan_));
+    result.zero_below.push_back(is_main ? main.begin + whole : INT64_MIN);
   }
   return std::make_shared<const tile::Instances>(std::move(result));
 }

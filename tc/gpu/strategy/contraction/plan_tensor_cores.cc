@@ -93,13 +93,12 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
 
 /// The tiles and steps of a plan by products of warpgroups.
 std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const TensorCores& cores,
-                                              int64_t chunk) const {
+                                              std::vector<int64_t> chunks) const {
   constexpr int64_t kQuad = 4, kPair = 2;
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
-  plan.chunk.assign(c_.reduction.size(), 1);
-  plan.chunk[main_] = chunk;
+  plan.chunk = std::move(chunks);
   plan.tensor_cores = cores;
   for (size_t i = 0; i < cores.rows.size(); ++i) plan.parallel[cores.rows[i]].tile = shape.rows[i];
   for (size_t i = 0; i < cores.columns.size(); ++i) {
@@ -147,7 +146,7 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
 /// blocks are alone.
 std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores,
                                              double most_cycles) const {
-  std::optional<ContractionPlan> tiles = tiled(shape, cores, chunk_of(c_));
+  std::optional<ContractionPlan> tiles = tiled(shape, cores, chunks_of(c_, main_));
   if (!tiles) return std::nullopt;
   ContractionPlan& plan = *tiles;
   if (joined_) {
@@ -215,7 +214,9 @@ std::optional<ContractionPlan> Planner::in_stream(const WarpgroupShape& shape, c
                                                   bool holds) {
   kept_ = holds ? std::optional(cores.a) : std::nullopt;
   sparing_ = false;
-  std::optional<ContractionPlan> plan = tiled(shape, cores, chunk);
+  std::vector<int64_t> chunks(c_.reduction.size(), 1);
+  chunks[main_] = chunk;
+  std::optional<ContractionPlan> plan = tiled(shape, cores, std::move(chunks));
   if (!plan) return std::nullopt;
   plan->asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
@@ -265,10 +266,16 @@ Planner::TileCounts Planner::counts_of(const WarpgroupShape& shape, const Tensor
     result.tiles *= ceil_div(c_.parallel[axis].extent, tile[axis]);
     result.points *= tile[axis];
   }
-  for (size_t r = 0; r < c_.reduction.size(); ++r) {
-    result.steps *= r == main_ ? ceil_div(c_.reduction[r].extent, chunk_of(c_)) : c_.reduction[r].extent;
-  }
+  const std::vector<int64_t> chunks = chunks_of(c_, main_);
+  for (size_t r = 0; r < chunks.size(); ++r) result.steps *= ceil_div(c_.reduction[r].extent, chunks[r]);
   return result;
+}
+
+/// Values of the reduction that a step of warpgroups has, but for zeros.
+int64_t Planner::multiplied_by_step() const {
+  const std::vector<int64_t> chunks = chunks_of(c_, main_);
+  const int64_t all = std::accumulate(chunks.begin(), chunks.end(), int64_t{1}, std::multiplies<>());
+  return all == chunks[main_] ? std::min(all, c_.reduction[main_].extent) : all;
 }
 
 /// Cycles that the busiest processor multiplies at least: no more than the estimate of any plan of the shape.
@@ -276,7 +283,7 @@ double Planner::least_cycles_of(const WarpgroupShape& shape, const TensorCores& 
   constexpr double kTakesTurns = 0.9;  // of an estimate, where teams take turns
   const TileCounts counts = counts_of(shape, cores);
   const int64_t blocks = counts.tiles * shape.cluster_parts, steps = ceil_div(counts.steps, shape.cluster_parts);
-  const int64_t values = std::min(chunk_of(c_), c_.reduction[main_].extent);
+  const int64_t values = multiplied_by_step();
   const double products = device_.warpgroup_products * 2 / static_cast<double>(c_.operands[0].type.bytes());
   return kTakesTurns * static_cast<double>(ceil_div(blocks, device_.processors) * steps * counts.points * values) /
          products;
@@ -559,7 +566,7 @@ std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count
   std::vector<ContractionPlan> plans;
   if (!device_.accelerated || device_.warpgroup_products == 0) return plans;
   // A shorter reduction is one step, which boxes fill up with zeros.
-  if (const int64_t least = values_of_slice(c_.operands[0]); c_.reduction[main_].extent < least) {
+  if (const int64_t least = values_of_slice(c_.operands[0]); multiplied_by_step() < least) {
     no("products of warpgroups have at least {} values of '{}'", least, c_.reduction[main_].name);
     return plans;
   }

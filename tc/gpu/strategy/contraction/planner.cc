@@ -161,7 +161,7 @@ bool Planner::has_steps(const ContractionPlan& plan) const {
     const int64_t extent = c_.reduction[r].extent;
     if (r == main_ || plan.chunk[r] == extent) continue;
     around = around || extent > 1;
-    if (plan.chunk[r] != 1) {
+    if (plan.chunk[r] != 1 && !(plan.by_warpgroups() && extent % plan.chunk[r] == 0)) {
       return no("a step has one value of '{}' or all {}, not {}", c_.reduction[r].name, extent, plan.chunk[r]);
     }
   }

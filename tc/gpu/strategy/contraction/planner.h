@@ -87,7 +87,8 @@ class Planner {
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores, double most_cycles) const;
-  std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk) const;
+  std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores,
+                                       std::vector<int64_t> chunks) const;
   std::optional<WarpgroupWork> lay_out_boxes(ContractionPlan& plan) const;
   bool exceeds(ContractionPlan& plan, const WarpgroupWork& work, const WarpgroupShape& shape, double most_cycles) const;
   bool choose_stages(ContractionPlan& plan, const WarpgroupWork& work) const;
@@ -104,6 +105,7 @@ class Planner {
     }
     return false;
   }
+  int64_t multiplied_by_step() const;
   double least_cycles_of(std::optional<ContractionPlan> tiled) const;
   double least_laid_out_cycles(const ContractionPlan& rough) const;
   int64_t most_unrolled(const ContractionPlan& plan) const;

@@ -84,7 +84,7 @@ ReductionStep ContractionBuilder::step_at(const Expr& step) const {
     if (plan_.chunk[r] == c_.reduction[r].extent) {
       result.first[r] = static_cast<int>(c_.reduction[r].begin);
     } else {
-      place(r, c_.reduction[r].extent, outermost == r);
+      place(r, c_.reduction[r].extent / plan_.chunk[r], outermost == r);
     }
   }
   return result;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
 
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/strided_boxes.h"
@@ -76,6 +79,50 @@ int64_t chunk_of(const Contraction& c) {
   return result;
 }
 
+std::vector<int64_t> chunks_of(const Contraction& c, size_t main) {
+  const int64_t whole = chunk_of(c);
+  std::vector<int64_t> only(c.reduction.size(), 1);
+  only[main] = whole;
+  if (c.reduction.size() == 1 || c.reduction[main].extent % whole == 0) return only;
+  const auto is_plain = [&](const Operand& o) {
+    const std::vector<int64_t>& last = o.subscripts.back().reduction;
+    return !o.chosen_row && !o.computed && !o.selected &&
+           std::all_of(last.begin(), last.end(), [](int64_t by) { return by == 0; });
+  };
+  if (!std::all_of(c.operands.begin(), c.operands.end(), is_plain)) return only;
+  // Both operands have the axes' dimensions in the same order, so that the rows of their boxes go together.
+  const auto dimensions = [&](const Operand& o) {
+    std::vector<int> result;
+    for (size_t r = 0; r < c.reduction.size(); ++r) result.push_back(dimension_along(o, &Subscript::reduction, r));
+    return result;
+  };
+  const std::vector<int> of_a = dimensions(c.operands[0]), of_b = dimensions(c.operands[1]);
+  std::vector<int64_t> chunks(c.reduction.size(), 1);
+  int64_t left = whole;
+  const auto take = [&](size_t r) {
+    if (of_a[r] < 0 || of_b[r] < 0) return;
+    for (size_t other = 0; other < chunks.size(); ++other) {
+      const bool is_in_order = (of_a[other] < of_a[r]) == (of_b[other] < of_b[r]);
+      if (other != r && chunks[other] > 1 && (!is_in_order || of_a[other] == of_a[r] || of_b[other] == of_b[r])) return;
+    }
+    const auto extent = static_cast<uint64_t>(c.reduction[r].extent);
+    chunks[r] = std::min(left, int64_t{1} << std::countr_zero(extent));
+    left /= chunks[r];
+  };
+  take(main);
+  for (size_t r = c.reduction.size(); r-- > 0;) {
+    if (r != main) take(r);
+  }
+  const bool may_fill =
+      std::all_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) { return has_axis_alone(o, main); });
+  const int64_t least = may_fill ? whole / 2 : values_of_slice(c.operands[0]);
+  return whole / left >= least ? chunks : only;
+}
+
+int64_t values_of_chunks(const ContractionPlan& plan) {
+  return std::accumulate(plan.chunk.begin(), plan.chunk.end(), int64_t{1}, std::multiplies<>());
+}
+
 int64_t boxes_along(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   return runs_across(c, operand, plan) ? 1 : plan.chunk[plan.main] / row_of(in_memory(c, operand));
 }
@@ -83,7 +130,9 @@ int64_t boxes_along(const Contraction& c, size_t operand, const ContractionPlan&
 int64_t values_of_slice(const Operand& operand) { return tile::WarpgroupAtom::kSliceBytes / operand.type.bytes(); }
 
 int64_t values_of_step(const Contraction& c, const ContractionPlan& plan) {
-  return std::min(plan.chunk[plan.main], round_up(c.reduction[plan.main].extent, values_of_slice(c.operands[0])));
+  const int64_t all = values_of_chunks(plan);
+  if (all != plan.chunk[plan.main]) return all;
+  return std::min(all, round_up(c.reduction[plan.main].extent, values_of_slice(c.operands[0])));
 }
 
 bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
@@ -163,7 +212,7 @@ int64_t steps_of_block(const Contraction& c, const ContractionPlan& plan) {
 
 std::optional<size_t> cut_dimension(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = in_memory(c, operand);
-  const int64_t slabs = plan.operands[operand].stage / (row_of(o) * plan.chunk[plan.main]);
+  const int64_t slabs = plan.operands[operand].stage / (row_of(o) * values_of_chunks(plan));
   const bool across = runs_across(c, operand, plan);
   if (sharers(operand, plan).count == 1 || (across && slabs % sharers(operand, plan).count == 0)) return std::nullopt;
   if (across) return dimension_along(o, &Subscript::reduction, plan.main);
@@ -343,8 +392,11 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   }
   constexpr int64_t kPattern = 8;  // rows that a swizzle repeats after
   const int64_t parts = sharers(operand, plan).count;
-  const int64_t rows = runs_across(c, operand, plan) ? plan.chunk[plan.main] : tile_of(side_of(operand, plan), plan);
+  const int64_t rows = runs_across(c, operand, plan) ? values_of_chunks(plan) : tile_of(side_of(operand, plan), plan);
   const int64_t cut = plan.parallel[slowest_axis(side_of(operand, plan), plan)].tile;
+  if (parts > 1 && values_of_chunks(plan) != plan.chunk[plan.main]) {
+    return fmt::format("blocks do not share boxes of '{}' that have parts of several axes", o.tensor);
+  }
   if (rows % (parts * kPattern) != 0 || (!runs_across(c, operand, plan) && cut % parts != 0)) {
     return fmt::format("{} blocks do not share {} rows of '{}' in eights", parts, rows, o.tensor);
   }
@@ -353,7 +405,7 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
 
 OperandPlan boxed_operand(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = in_memory(c, operand);
-  const int64_t row = row_of(o), chunk = plan.chunk[plan.main];
+  const int64_t row = row_of(o), chunk = values_of_chunks(plan);
   const std::vector<size_t>& side = side_of(operand, plan);
   const bool across = runs_across(c, operand, plan);
   OperandPlan result;
@@ -364,7 +416,10 @@ OperandPlan boxed_operand(const Contraction& c, size_t operand, const Contractio
     if (tile == 1 || (across && i > 0)) continue;
     result.box[static_cast<size_t>(dimension_along(o, &Subscript::parallel, side[i]))] = tile;
   }
-  result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main))] = across ? chunk : row;
+  for (size_t r = 0; r < c.reduction.size(); ++r) {
+    const int64_t values = r == plan.main && !across ? row : plan.chunk[r];
+    if (values > 1) result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, r))] = values;
+  }
   result.innermost = o.subscripts.size() - 1;
   result.merged = result.innermost;
   result.vector = kCopied / o.type.bytes();

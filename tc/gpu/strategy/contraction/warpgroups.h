@@ -89,8 +89,16 @@ std::vector<BlockDigit> block_digits(const ContractionPlan& plan);
 /// Elements of a row of an operand in shared memory.
 int64_t row_of(const Operand& operand);
 
-/// Values of the main reduction axis in a step: as many as the longest row of an operand has.
+/// Values of the reduction in a step: as many as the longest row of an operand has.
 int64_t chunk_of(const Contraction& contraction);
+
+/// Values in a step along each axis of the reduction. Mostly all are along `main`. Where no operand has rows along the
+/// reduction, and a step along `main` would be filled with zeros, parts of several axes make a step: an image of 28 x
+/// 28 pixels, 4 x 4 of 4 images.
+std::vector<int64_t> chunks_of(const Contraction& contraction, size_t main);
+
+/// Values of all reduction axes in a step.
+int64_t values_of_chunks(const ContractionPlan& plan);
 
 /// The rows, one behind the other along the reduction, that a step has of an operand: a box each.
 int64_t boxes_along(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
@@ -98,8 +106,8 @@ int64_t boxes_along(const Contraction& contraction, size_t operand, const Contra
 /// Values of the reduction that one instruction of a warpgroup multiplies.
 int64_t values_of_slice(const Operand& operand);
 
-/// Values of the main reduction axis that a step of warpgroups multiplies: those of its boxes; of a reduction that is
-/// shorter than one step, whole slices.
+/// Values of the reduction that a step of warpgroups multiplies: those of its boxes; of a reduction that is shorter
+/// than one step, whole slices.
 int64_t values_of_step(const Contraction& contraction, const ContractionPlan& plan);
 
 /// Whether products of warpgroups take elements only where their neighbours lie along the reduction: all but those of

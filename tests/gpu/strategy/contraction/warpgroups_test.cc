@@ -75,6 +75,11 @@ def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
   R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
     : float16(0.0)) * F(o,kh,kw,c) where h in 0:H, w in 0:W
 })";
+constexpr char kWeightsGradient[] = R"(
+def f(float16(N,H,W,C) I, float16(N,H,W,O) R) -> (F) {
+  F(o,kh,kw,c) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
+    : float16(0.0)) * R(n,h,w,o) where kh in 0:3, kw in 0:3
+})";
 constexpr char kEverySecondRow[] =
     "def f(float16(L,K) A, float16(N,K) B) -> (float16(M,N) C) { C(m,n) +=! A(2 * m,k) * B(n,k) }";
 constexpr char kStrided[] = R"(
@@ -248,6 +253,14 @@ const Case kCases[] = {
      kSlides,
      {{"N", 2}, {"C", 64}, {"H", 6}, {"W", 11}, {"O", 40}},
      warpgroup_box(3, {3, 4, 16, 40}, {1, 1, 2, 10}, 4)},
+    {"steps along three axes",
+     kWeightsGradient,
+     {{"N", 4}, {"C", 64}, {"H", 8}, {"W", 12}, {"O", 72}},
+     {.tile = {64, 1, 1, 64, 4, 4, 4}, .cluster = {1, 1}, .tensor_cores = true}},
+    {"steps along images",
+     kWeightsGradient,
+     {{"N", 35}, {"C", 64}, {"H", 3}, {"W", 5}, {"O", 64}},
+     {.tile = {64, 1, 1, 64, 1, 1, 64}, .cluster = {1, 1}, .tensor_cores = true}},
     {"every second row", kEverySecondRow, {{"M", 70}, {"L", 140}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"strided, padded",
      kStrided,
@@ -421,6 +434,7 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
   for (const auto& [channels, edge] : {std::pair(64, 56), std::pair(128, 28), std::pair(256, 14), std::pair(512, 7)}) {
     const Sizes sizes = {{"N", 32}, {"C", channels}, {"H", edge}, {"W", edge}, {"O", channels}};
     EXPECT_EQ(products_by_default(kPaddedLast, sizes), 1) << edge;
+    EXPECT_EQ(products_by_default(kWeightsGradient, sizes), 1) << edge;
   }
   for (const auto& [channels, edge] : {std::pair(64, 56), std::pair(128, 28), std::pair(256, 14)}) {
     const Sizes sizes = {{"N", 32}, {"C", channels}, {"H", edge}, {"W", edge}, {"O", 2 * channels}};
