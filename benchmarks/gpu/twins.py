@@ -132,6 +132,51 @@ def overlapping(name, text, reference, shape, out, plain="I(i,j,k,l)"):
             tensors("float", O=shape))
 
 
+def pooled(name, text, reference, window):
+    """A pool of images beside the largest of whole squares of two, which reads and writes as much."""
+    shape, out = (64, 64, 112, 112), (64, 64, 56, 56)
+    plain = "def f(half(B,C,H,W) I) -> (O) { O(b,c,y,x) max=! I(b,c,2 * y + r,2 * x + s) where r in 0:2, s in 0:2 }"
+    return (name, tensors("half", I=shape), tensors("half", O=out),
+            f"def f(half(B,C,H,W) I) -> (O) {{ O(b,c,y,x) max=! {text} where y in 0:56, x in 0:56, r in 0:{window}, "
+            f"s in 0:{window} }}", plain, reference)
+
+
+def causal(name, order, weights, reference):
+    """A causal convolution along t by four weights for each of its channels, beside a product with one."""
+    extents = {"b": 8, "t": 4096, "d": 2048}
+    shape = tuple(extents[i] for i in order)
+    element = "X({})".format(",".join("t - k" if i == "t" else i for i in order))
+    sizes, indices = ",".join(order).upper(), ",".join(order)
+    w = {"kd": (4, 2048), "dk": (2048, 4)}[weights]
+    head = f"def f(half({sizes}) X, half({w[0]},{w[1]}) W) -> (O) {{ O({indices}) "
+    return (name, tensors("half", X=shape, W=w), tensors("half", O=shape),
+            head + f"+=! (t >= k ? {element} : half(0)) * W({','.join(weights)}) where t in 0:T }}",
+            head + f"= X({indices}) * W({','.join('0' if i == 'k' else i for i in weights)}) }}", reference)
+
+
+def causal_reference(x, w):
+    """Of x(b,d,t), with w(d,k)."""
+    return F.conv1d(F.pad(x, (3, 0)), w.flip(1)[:, None], groups=x.shape[1])
+
+
+def weights_gradient(name, image, result, reference):
+    """The gradient of a convolution's weights, beside a convolution that multiplies as often."""
+    extents = {"b": IMAGES, "c": CHANNELS, "f": CHANNELS, "y": EDGE, "x": EDGE, "r": 3, "s": 3}
+    at = {"c": "c", "f": "f", "b": "b", "y": "y + r - 1", "x": "x + s - 1"}
+    cotangent = image.replace("c", "f")
+    shapes = [tuple(extents[i] for i in order) for order in (image, cotangent, result)]
+    sizes = [",".join(order).upper() for order in (image, cotangent)]
+    border = "y + r >= 1 && y + r <= Y && x + s >= 1 && x + s <= X"
+    head = "def f(half({}) I, half({}) D) -> (G) {{ ".format(*sizes)
+    plain = f"def f(half({sizes[0]}) I, half({sizes[1]}) D, half({','.join(result).upper()}) G) -> (O) {{ "
+    return (name, tensors("half", I=shapes[0], D=shapes[1]), tensors("half", G=shapes[2]),
+            head + f"G({','.join(result)}) +=! ({border} ? I({','.join(at[i] for i in image)}) : half(0)) * "
+            f"D({','.join(cotangent)}) where r in 0:3, s in 0:3 }}",
+            plain + f"O({','.join(cotangent)}) +=! ({border} ? I({','.join(at[i] for i in image)}) : half(0)) * "
+            f"G({','.join(result)}) where y in 0:Y, x in 0:X }}", reference,
+            tensors("half", I=shapes[0], D=shapes[1], G=shapes[2]), tensors("half", O=shapes[1]))
+
+
 def attended_with_logarithms(q, k, v):
     scores = (q @ k.transpose(1, 2)).to(torch.promote_types(q.dtype, torch.float32)) * 0.125
     return torch.softmax(scores, 2).to(q.dtype) @ v, torch.logsumexp(scores, 2)
@@ -256,6 +301,19 @@ CASES = (
     row_sums("row sums reversed", "(float(N) S) { S(N-1-n) +=! X(n,d) }", lambda x: x.sum(1).flip(0)),
     row_sums("row sums behind a zero", "(float(N+1) S) { S(0) = 0.0  S(n+1) +=! X(n,d) }",
              lambda x: F.pad(x.sum(1), (1, 0)), ROWS + 1),
+    pooled("pool of 3 x 3, padded",
+           "2 * y + r >= 1 && 2 * y + r <= H && 2 * x + s >= 1 && 2 * x + s <= W ? I(b,c,2 * y + r - 1,2 * x + s - 1) : "
+           "half(-65504)", lambda i: F.max_pool2d(i, 3, 2, 1), 3),
+    pooled("pool of 2 x 2", "I(b,c,2 * y + r,2 * x + s)", lambda i: F.max_pool2d(i, 2), 2),
+    causal("causal, channels last", "btd", "kd", lambda x, w: causal_reference(x.transpose(1, 2), w.T).transpose(1, 2)),
+    causal("causal, rows of weights", "btd", "dk",
+           lambda x, w: causal_reference(x.transpose(1, 2), w).transpose(1, 2)),
+    causal("causal, time last", "bdt", "dk", causal_reference),
+    weights_gradient("gradient of weights", "bcyx", "fcrs",
+                     lambda i, d: torch.nn.grad.conv2d_weight(i, (CHANNELS, CHANNELS, 3, 3), d, padding=1)),
+    weights_gradient("gradient of weights, channels last", "byxc", "frsc",
+                     lambda i, d: torch.nn.grad.conv2d_weight(i.permute(0, 3, 1, 2), (CHANNELS, CHANNELS, 3, 3),
+                                                              d.permute(0, 3, 1, 2), padding=1).permute(0, 2, 3, 1)),
     ("rows scaled and transposed", tensors("float", X=(ROWS, ROWS)), tensors("float", O=(ROWS, ROWS)),
      "def f(float(N,D) X) -> (O) { S(n) +=! X(n,d) * X(n,d)  O(d,n) = X(n,d) * rsqrt(S(n)) }",
      "def f(float(N,D) X) -> (O) { O(d,n) = X(n,d) * 0.5 }",

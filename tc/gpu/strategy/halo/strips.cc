@@ -221,7 +221,9 @@ NodePtr Writer::elements(const Strips& strips, const HaloStage& stage, const std
 int64_t Writer::vector_of(const HaloPlan& plan, const HaloStage& stage, const std::string& tensor, size_t d) const {
   const size_t last = plan_.members.size() - 1;
   if (d + 1 != stage.reach.size() || stage.reach[d].member != static_cast<int>(last)) return 1;
-  int64_t vector = plan.tile[last];
+  constexpr int64_t kVectorBytes = 16;
+  const int64_t bytes = stages_.program().tensor(tensor).type.bytes();
+  int64_t vector = std::min(plan.tile[last] * stage.reach[d].factor, std::max(kVectorBytes / bytes, plan.tile[last]));
   // All of them exist, or none.
   if (stage.outside.defined()) {
     const int64_t begin = plan.members[last].begin * stage.reach[d].factor;
