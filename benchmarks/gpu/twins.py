@@ -88,6 +88,7 @@ def first_half_positive(a, b):
 TILE = (TILES, TILES, 3, 3)
 HEADS = (64, 2048, 64)
 QKV = "def f(half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+SUMMED = "O(b,n,e) +=! half(S(b,n,m)) * V(b,m,e) }"
 IN_PLACE = QKV + ("S(b,n,m) = S(b,n,m) * 0.125  mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  "
                   "L(b,n) +=! P(b,n,m)  float A(b,n,d) +=! half(P(b,n,m)) * V(b,m,d)  "
                   "O(b,n,d) = half(A(b,n,d) / L(b,n)) }")
@@ -301,6 +302,10 @@ CASES = (
     row_sums("row sums reversed", "(float(N) S) { S(N-1-n) +=! X(n,d) }", lambda x: x.sum(1).flip(0)),
     row_sums("row sums behind a zero", "(float(N+1) S) { S(0) = 0.0  S(n+1) +=! X(n,d) }",
              lambda x: F.pad(x.sum(1), (1, 0)), ROWS + 1),
+    product("masked product", "(C) { C(m,n) +=! n <= m ? A(m,k) * B(k,n) : half(0) }", lambda a, b: (a @ b).tril()),
+    ("linear attention, causal", tensors("half", Q=HEADS, K=HEADS, V=HEADS), tensors("half", O=HEADS),
+     QKV.replace("+=! Q(b,n,d) * K(b,m,d)", "+=! m <= n ? Q(b,n,d) * K(b,m,d) : 0.0") + SUMMED, QKV + SUMMED,
+     lambda q, k, v: (q @ k.transpose(1, 2)).tril() @ v),
     pooled("pool of 3 x 3, padded",
            "2 * y + r >= 1 && 2 * y + r <= H && 2 * x + s >= 1 && 2 * x + s <= W ? I(b,c,2 * y + r - 1,2 * x + s - 1) : "
            "half(-65504)", lambda i: F.max_pool2d(i, 3, 2, 1), 3),

@@ -13,6 +13,7 @@
 #include "tc/ir/index_expr.h"
 #include "tc/ir/plain_choices.h"
 #include "tc/ir/reduce_once.h"
+#include "tc/ir/sum_apart.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -56,7 +57,10 @@ ir::Program prepare(const ir::Program& program, const PrepareOptions& options) {
   constexpr int64_t kInstances = 1 << 12;  // that are worth a temporary
   ir::Program result =
       ir::reduce_once(ir::plain_choices(program), {.strict = options.strict, .least_instances = kInstances});
-  if (!options.strict) result = zeros_around_operands(std::move(result));
+  if (!options.strict) {
+    result = zeros_around_operands(ir::choices_behind_sums(
+        std::move(result), [](const ir::Program&, const ir::Statement&, const ir::SumApart&) { return true; }));
+  }
   result = prepare_operands(std::move(result), options);
   return options.strict ? result : split_reductions(std::move(result), options);
 }

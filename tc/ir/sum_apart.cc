@@ -5,11 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "tc/ir/choice.h"
 #include "tc/ir/combine.h"
+#include "tc/ir/factors.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/names.h"
+#include "tc/ir/reads.h"
 #include "tc/ir/single_writes.h"
+#include "tc/ir/specialise.h"
 #include "tc/ir/whole_tensor.h"
 
 namespace tc::ir {
@@ -65,6 +69,68 @@ SumApart sum_apart(const Program& program, const Statement& statement) {
     if (!access.is_write) continue;
     access.tensor = sums.name;
     access.subscripts = at;
+  }
+  return result;
+}
+
+namespace {
+
+/// A choice of products that is the same for all terms of a sum, or the sum's identity.
+std::optional<Choice> choice_of_sum(const Program& program, const Statement& s) {
+  if (!may_be_apart(s)) return std::nullopt;
+  std::optional<Choice> choice = choice_of(s.value);
+  if (!choice || !choice->is_select || factors_of(choice->yes).size() < 2) return std::nullopt;
+  const Expr identity = hi::simplify(identity_of(s.assign, s.accumulator));
+  if (!hi::equal(hi::simplify(choice->no), identity)) return std::nullopt;
+  const bool depends = std::any_of(s.indices.begin(), s.indices.end(), [&](const Index& index) {
+    return index.is_reduction && mentions(choice->condition, index.name);
+  });
+  const std::vector<const hi::Call*> reads = reads_in(program, s.value);
+  const bool reads_own =
+      std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return read->name == s.tensor; });
+  if (depends || reads_own) return std::nullopt;
+  choice->no = identity;
+  return choice;
+}
+
+/// With a choice in the place of what is read of a tensor.
+Expr chosen(const Expr& value, const std::string& tensor, const Choice& choice) {
+  struct Chooser : hi::IRMutator {
+    Chooser(const std::string& tensor, const Choice& choice) : tensor(tensor), choice(choice) {}
+    const std::string& tensor;
+    const Choice& choice;
+    using IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      return op->name == tensor ? hi::Select::make(choice.condition, op, choice.no) : IRMutator::visit(op);
+    }
+  };
+  return Chooser(tensor, choice).mutate(value);
+}
+
+}  // namespace
+
+Program choices_behind_sums(Program program, const IsPutApart& is_put_apart) {
+  Names names = Names::among_statements(program);
+  Program result = program;
+  result.statements.clear();
+  for (const Statement& s : program.statements) {
+    const std::optional<Choice> choice = choice_of_sum(program, s);
+    SumApart apart;
+    if (choice) {
+      apart = sum_apart(result, s);
+      apart.sum.value = choice->yes;
+      apart.sum.accesses.clear();
+      apart.store.value = chosen(apart.store.value, apart.sums.name, *choice);
+      apart.store.accesses.clear();
+      apart.store.id = names.fresh(s.id + "_choice");
+    }
+    if (!choice || !is_put_apart(program, s, apart)) {
+      result.statements.push_back(s);
+      continue;
+    }
+    result.tensors.push_back(std::move(apart.sums));
+    result.statements.push_back(std::move(apart.sum));
+    result.statements.push_back(std::move(apart.store));
   }
   return result;
 }

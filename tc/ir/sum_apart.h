@@ -30,4 +30,12 @@ using IsPutApart = std::function<bool(const Program&, const Statement& whole, co
 /// specialised Program.
 Program sums_apart(Program program, const IsPutApart& is_put_apart);
 
+/// Puts sums of products apart that a condition chooses which no reduction index changes, so that they are plain:
+///     S(t, s) +=! s <= t ? Q(t, d) * K(s, d) : 0
+///         ==>   S_sum(t, s) +=! Q(t, d) * K(s, d)
+///               S(t, s) = s <= t ? S_sum(t, s) : 0
+/// So with a minimum, a maximum or a product, and its identity. Only where both values may be computed (a Select). Of a
+/// specialised Program, after plain_choices(). The values are the same.
+Program choices_behind_sums(Program program, const IsPutApart& is_put_apart);
+
 }  // namespace tc::ir

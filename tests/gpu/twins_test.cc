@@ -99,6 +99,18 @@ const Twins kTwins[] = {
      "W "
      "? D(b,f,y+1-r,x+1-s) : half(0)) * G(f,c,r,s) where y in 0:H, x in 0:W }",
      kPadded, kImages, kSmallImages},
+    {"MaskedProduct", "half(M,K) A, half(N,K) B) -> (C) { float C(m,n) +=! n <= m ? A(m,k) * B(n,k) : 0.0 }",
+     "half(M,K) A, half(N,K) B) -> (C) { float C(m,n) +=! A(m,k) * B(n,k) }", kProduct, kSmallProduct, 1.1},
+    {"MaskedByData",
+     "half(M,K) A, half(N,K) B, float(M,N) S) -> (C) { float C(m,n) +=! S(m,n) > 0.5 ? A(m,k) * B(n,k) : 0.0 }",
+     "half(M,K) A, half(N,K) B, float(M,N) S) -> (C) { float C(m,n) +=! A(m,k) * B(n,k)  C(m,n) = C(m,n) * S(m,n) }",
+     kProduct, kSmallProduct, 1.1},
+    {"LinearAttention",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! m <= n ? Q(b,n,d) * K(b,m,d) : 0.0  "
+     "O(b,n,e) +=! half(S(b,n,m)) * V(b,m,e) }",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "O(b,n,e) +=! half(S(b,n,m)) * V(b,m,e) }",
+     kHeads, kSmallHeads, 1.1},
     {"GradientOfWeights",
      "half(B,H,W,C) I, half(B,H,W,F) D) -> (G) { G(f,r,s,c) +=! (y + r >= 1 && y + r <= H && x + s >= 1 && x + s <= W "
      "? "

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tc/ir/plain_choices.h"
 #include "tc/ir/print.h"
 #include "tests/common/program.h"
 
@@ -69,6 +70,35 @@ TEST(SumApart, SumsOfHalvesAreAsManyAsTheirResults) {
             "C(n) = D(n)\nC_sum(n) +=! float32(A(n, k))\nC(7 - n) = float16(float32(C(7 - n)) + C_sum(n))\n");
   EXPECT_EQ(statements_of(of("half(N) A, half(N) D) -> (half(N) C) { C(n) = D(n)  C(N-1-n) += A(n) }")),
             "C(n) = D(n)\nC(7 - n) = float16(float32(C(7 - n)) + float32(A(n)))\n");
+}
+
+std::string behind(const std::string& text) {
+  return statements_of(choices_behind_sums(plain_choices(of(text)), [](const auto&...) { return true; }));
+}
+
+TEST(SumApart, ChoicesThatNoTermChangesComeBehindSums) {
+  EXPECT_EQ(behind("float(N,K) A, float(M,K) B) -> (C) { C(n,m) +=! m <= n ? A(n,k) * B(m,k) : 0.0 }"),
+            "C_sum(n, m) +=! A(n, k) * B(m, k)\nC(n, m) = select(m <= n, C_sum(n, m), 0.0)\n");
+  EXPECT_EQ(behind("float(N,K) A, float(M,K) B, float(N,M) S) -> (float(N,M) C) "
+                   "{ C(n,m) += S(n,m) > 0.5 ? A(n,k) * B(m,k) : 0.0 }"),
+            "C_sum(n, m) +=! A(n, k) * B(m, k)\n"
+            "C(n, m) = C(n, m) + select(S(n, m) > 0.5, C_sum(n, m), 0.0)\n");
+  EXPECT_EQ(behind("float(N,K) A, float(M,K) B) -> (C) { C(n,m) max=! m <= n ? A(n,k) * B(m,k) : -inf }"),
+            "C_sum(n, m) max=! A(n, k) * B(m, k)\nC(n, m) = select(m <= n, C_sum(n, m), -inf)\n");
+}
+
+TEST(SumApart, OtherChoicesStay) {
+  for (const char* text : {
+           "float(N,K) A, float(M,K) B) -> (C) { C(n,m) +=! k <= n ? A(n,k) * B(m,k) : 0.0 }",    // of some terms
+           "float(N,K) A, float(M,K) B) -> (C) { C(n,m) +=! m <= n ? A(n,k) * B(m,k) : 1.0 }",    // no identity
+           "float(N,K) A, float(M,K) B) -> (C) { C(n,m) max=! m <= n ? A(n,k) * B(m,k) : 0.0 }",  // of a maximum
+           "float(N,K) A) -> (C) { C(n) +=! n > 3 ? A(n,k) : 0.0 }",                              // no product
+           "float(N,K) A, float(M,K) B) -> (float(N,M) C) { C(n,m) +=! n > 3 ? A(n-4,k) * B(m,k) : 0.0 "
+           "where n in 0:N }",  // reads beyond A
+       }) {
+    const Program program = plain_choices(of(text));
+    EXPECT_EQ(to_text(choices_behind_sums(program, [](const auto&...) { return true; })), to_text(program)) << text;
+  }
 }
 
 }  // namespace

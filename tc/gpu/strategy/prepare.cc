@@ -98,15 +98,23 @@ bool reads_no_product(const ir::Program& program, const ir::Statement& s) {
 }
 
 /// Products whose left sides no contraction has, as those of reversed rows, in temporaries, from which they are stored.
+/// So are those that a condition chooses which is the same for all terms.
 ir::Program products_apart(ir::Program program, const std::set<std::string>& addressed) {
+  // Options that name the sums are those of such a plan.
+  const auto is_kept = [&](const ir::Statement& product, const ir::SumApart& apart) {
+    return addressed.count(product.tensor) > 0 && addressed.count(apart.sums.name) == 0;
+  };
+  const auto is_product = [](ir::Program whole, const ir::SumApart& apart) {
+    whole.tensors.push_back(apart.sums);
+    return is_contraction(whole, apart.sum);
+  };
+  program = ir::choices_behind_sums(
+      std::move(program), [&](const ir::Program& whole, const ir::Statement& product, const ir::SumApart& apart) {
+        return !is_kept(product, apart) && is_product(whole, apart);
+      });
   return ir::sums_apart(
       std::move(program), [&](const ir::Program& whole, const ir::Statement& product, const ir::SumApart& apart) {
-        // Options that name the sums are those of such a plan.
-        const bool is_kept = addressed.count(product.tensor) > 0 && addressed.count(apart.sums.name) == 0;
-        if (is_kept || is_contraction(whole, product)) return false;
-        ir::Program alone = whole;
-        alone.tensors.push_back(apart.sums);
-        return is_contraction(alone, apart.sum);
+        return !is_kept(product, apart) && !is_contraction(whole, product) && is_product(whole, apart);
       });
 }
 
