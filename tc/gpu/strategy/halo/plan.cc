@@ -511,8 +511,11 @@ bool shares_reads(const HaloPlan& plan, size_t member, const ir::Program& progra
 std::pair<int64_t, int64_t> rows_of_vectors(const HaloPlan& plan, size_t member, const ir::Program& program) {
   constexpr int64_t kHalf = 2, kFloats = 4, kHalves = 8;
   if (!has_reach(plan).back()) return {shares_reads(plan, member, program) ? 8 : 4, kFloats};
-  const bool are_halves = std::ranges::all_of(
-      plan.stages, [&](const HaloStage& stage) { return program.tensor(stage.tensor()).type.bytes() <= kHalf; });
+  // What is between memory and results may have any type.
+  const bool are_halves = std::ranges::all_of(plan.stages, [&](const HaloStage& stage) {
+    const bool is_between = stage.copied.empty() && plan.locals.count(stage.tensor()) > 0;
+    return is_between || program.tensor(stage.tensor()).type.bytes() <= kHalf;
+  });
   return {2, are_halves ? kHalves : kFloats};
 }
 
