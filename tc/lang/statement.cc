@@ -376,6 +376,7 @@ class StatementAnalysis {
     ScalarType type = scope_.definition.tensors[typed_.tensor].type;
     if (is_float8(type) && is_reducing(source_.op)) type = ScalarType::kFloat32;  // T3
     typed_.right = typing.value_of_type(*source_.right, type, typed_.tensor);
+    if (typed_.right && is_reducing(source_.op)) remark_rounded_products(*typed_.right);
     for (const Clause& clause : source_.clauses) {
       if (const auto* range = std::get_if<RangeClause>(&clause.node)) {
         type_range(*range, clause.range, typing);
@@ -383,6 +384,28 @@ class StatementAnalysis {
         typed_.exists.push_back(typing.value(*exists->expression));
       }
     }
+  }
+
+  /// T3. In the value of a reduction products of 16-bit floats are float32, but not below '/'.
+  void remark_rounded_products(const TypedExpr& e) {
+    if (const auto* cast = std::get_if<Cast>(&e.node); cast && !cast->implicit) return;  // it is meant
+    if (std::holds_alternative<Intrinsic>(e.node) || std::holds_alternative<Read>(e.node)) return;
+    for_each_child(e, [&](const TypedExpr& child) { remark_rounded_products(child); });
+    const auto* quotient = std::get_if<TypedBinary>(&e.node);
+    if (!quotient || quotient->op != BinaryOp::kDiv) return;
+    const TypedExpr* dividend = quotient->left.get();
+    while (const auto* cast = std::get_if<Cast>(&dividend->node)) {
+      if (!cast->implicit) return;
+      dividend = cast->operand.get();
+    }
+    const auto* product = std::get_if<TypedBinary>(&dividend->node);
+    const bool is_rounded = dividend->type == ScalarType::kFloat16 || dividend->type == ScalarType::kBFloat16;
+    if (!product || product->op != BinaryOp::kMul || !is_rounded) return;
+    scope_.definition.remarks.push_back(
+        {dividend->range,
+         fmt::format("this product is rounded to {}, as '/' computes its operands in their own type: "
+                     "make a factor a float(...) to divide in float32, or name it by 'where' if that is meant",
+                     name_of(dividend->type))});
   }
 
   void type_range(const RangeClause& range, SourceRange where, Typing& typing) {

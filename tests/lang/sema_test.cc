@@ -320,6 +320,29 @@ TEST(Sema, T6_QuotientsOfIntegersInAFloatsPlaceAreRemarked) {
   EXPECT_EQ(remarks("O(i) = x(i / 2) + x(i) / 2 + float(i / 2) + 4 / 2"), "");
 }
 
+TEST(Sema, T3_ProductsThatAQuotientRoundsAreRemarked) {
+  const auto remarks = [](const std::string& statement) {
+    std::string text;
+    const std::string head = "def f(half(N,K) A, half(K,M) B, bfloat16(N,K) C) -> (O) { ";
+    for (const Note& note : accepted(head + statement + " }").remarks) text += note.text + "\n";
+    return text;
+  };
+  const auto remark = [](const char* type) {
+    return fmt::format(
+        "this product is rounded to {}, as '/' computes its operands in their own type: make a factor a float(...) to "
+        "divide in float32, or name it by 'where' if that is meant\n",
+        type);
+  };
+  EXPECT_EQ(remarks("O(n,m) +=! A(n,k) * B(k,m) / 8"), remark("float16"));
+  EXPECT_EQ(remarks("float O(n,m) +=! 2.0 - A(n,k) * B(k,m) / sqrt(float(K))"), remark("float16"));
+  EXPECT_EQ(remarks("O(n) max=! C(n,k) * C(n,k) / 3"), remark("bfloat16"));
+  for (const char* meant : {"O(n,m) +=! float(A(n,k)) * B(k,m) / 8", "O(n,m) +=! A(n,k) * B(k,m) * 0.125",
+                            "O(n,m) +=! p / 8 where p = A(n,k) * B(k,m)", "O(n,m) +=! A(n,k) / 8 * B(k,m)",
+                            "O(n,k) = A(n,k) * A(n,k) / 8"}) {
+    EXPECT_EQ(remarks(meant), "") << meant;
+  }
+}
+
 TEST(Sema, T8_EightBitFloatsAreReadAsFloat32) {
   const auto definition =
       accepted("def f(float8_e4m3(N) A) -> (O, P, Q) { O(i) = A(i)  P(i) = float8_e5m2(A(i))  Q +=! A(i) }");

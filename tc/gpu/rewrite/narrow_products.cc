@@ -50,11 +50,26 @@ std::optional<Magnitude> magnitude_of(const Expr& e) {
     const double log = std::log2(std::fabs(*constant));
     return std::isfinite(log) ? std::optional(Magnitude{log, log}) : std::nullopt;
   }
+  if (const auto* quotient = e.as<hi::Div>(); quotient && hi::is_const_one(quotient->a)) {
+    const std::optional<Magnitude> by = magnitude_of(quotient->b);
+    return by ? std::optional(Magnitude{-by->greatest, -by->least}) : std::nullopt;
+  }
   const auto* cast = e.as<hi::Cast>();
   if (!cast) return std::nullopt;
   const Halide::Type from = cast->value.type();
   if (from.is_float()) return from == Halide::Float(16) ? std::optional(Magnitude{-24, 16}) : std::nullopt;
   return from.bits() <= kBitsOfIndex ? std::optional(Magnitude{0, kBitsOfIndex}) : std::nullopt;
+}
+
+/// The finite number other than 0 that an expression is; of a root only where it is one of such a number.
+std::optional<Expr> number_of(const Expr& e) {
+  const Expr simple = hi::simplify(e);
+  const double* number = hi::as_const_float(simple);
+  if (number) return *number != 0 && std::isfinite(*number) ? std::optional(simple) : std::nullopt;
+  const auto* call = simple.as<hi::Call>();
+  const bool is_root = call && (call->name == "sqrt" || call->name == "sqrt_f32") && call->args.size() == 1;
+  const double* square = is_root ? hi::as_const_float(call->args[0]) : nullptr;
+  return square && *square > 0 && std::isfinite(*square) ? std::optional(simple) : std::nullopt;
 }
 
 /// The branches of a choice; nothing for other expressions.
@@ -148,13 +163,25 @@ class Narrower {
       return result;
     }
     if (hi::is_const(e, -1)) return Terms{Term{.negative = true}};
-    const bool is_scale = std::none_of(statement_.indices.begin(), statement_.indices.end(), [&](const ir::Index& i) {
-      return i.is_reduction && hi::expr_uses_var(e, i.name);
-    });
-    if (is_scale) return Terms{Term{.scales = {e}}};
+    if (is_scale(e)) return Terms{Term{.scales = {e}}};
+    // A quotient by a number is a product with its reciprocal: times() divides by it. Others may be zero, and sums of
+    // unlike infinities NaNs.
+    if (const auto* quotient = e.as<hi::Div>(); quotient && e.type().is_float()) {
+      const std::optional<Expr> number = number_of(quotient->b);
+      std::optional<Terms> result = number ? terms_of(quotient->a) : std::nullopt;
+      if (!result) return Terms{Term{.factors = {e}}};
+      for (Term& term : *result) term.scales.push_back(hi::Div::make(hi::make_one(e.type()), *number));
+      return result;
+    }
     if (const auto* sum = e.as<hi::Add>()) return sum_of(sum->a, sum->b, false);
     if (const auto* difference = e.as<hi::Sub>()) return sum_of(difference->a, difference->b, true);
     return Terms{Term{.factors = {e}}};
+  }
+
+  /// Whether no reduction index changes an expression.
+  bool is_scale(const Expr& e) const {
+    return std::none_of(statement_.indices.begin(), statement_.indices.end(),
+                        [&](const ir::Index& index) { return index.is_reduction && hi::expr_uses_var(e, index.name); });
   }
 
   static Term joined(Term a, const Term& b) {
@@ -287,7 +314,11 @@ class Narrower {
     const Halide::Type type = fits ? sum.type() : Halide::Float(64);
     const auto converted = [](const Expr& e, Halide::Type to) { return e.type() == to ? e : hi::Cast::make(to, e); };
     Expr result = converted(sum, type);
-    for (const Expr& scale : scales) result = converted(scale, type) * result;
+    for (const Expr& scale : scales) {
+      const auto* quotient = scale.as<hi::Div>();
+      const bool divides = quotient && hi::is_const_one(quotient->a);
+      result = divides ? result / converted(quotient->b, type) : converted(scale, type) * result;
+    }
     return converted(result, sum.type());
   }
 

@@ -546,8 +546,12 @@ void add_strips(const HaloPlan& plan, size_t member, const ir::Program& program,
     const auto side_by_side = static_cast<uint64_t>(ceil_div(plan.members[last].extent, vector));
     const int64_t along = std::min({kMostAlong, static_cast<int64_t>(std::bit_ceil(side_by_side)), device.block[0]});
     const size_t beside = member == last && last > 0 ? last - 1 : member;
-    one.strip = Strip{static_cast<int>(beside), along, beside == last ? 1 : std::min(threads / along, device.block[1])};
-    if (along <= threads && fits_thread(one, program)) to.push_back(std::move(one));
+    if (along > threads) continue;
+    // As many beside each other in each block: of 28 strips one block has all, not 32.
+    const int64_t strips = ceil_div(plan.members[beside].extent, one.tile[beside]);
+    const int64_t blocks = ceil_div(strips, std::min(threads / along, device.block[1]));
+    one.strip = Strip{static_cast<int>(beside), along, beside == last ? 1 : ceil_div(strips, blocks)};
+    if (fits_thread(one, program)) to.push_back(std::move(one));
   }
 }
 
