@@ -298,6 +298,10 @@ class Checker {
       std::optional<Elements> one = elements_read(value, *from);
       if (!one || !add(all, *std::move(one))) return std::nullopt;
     }
+    // What adds up elements of an operand is of none of them: its instance is not known.
+    const bool adds_up =
+        std::ranges::any_of(value.from, [&](const Place& from) { return from.tensor == value.to[0].tensor; });
+    if (all && adds_up && !is_result(all->tensor)) return std::nullopt;
     const std::optional<isl::map> map = all ? function(all->map, domain) : std::nullopt;
     if (!map) return std::nullopt;
     all->map = *map;
@@ -568,8 +572,6 @@ class Checker {
     if (found->started && !is_global(to)) counting = counting.subtract(*found->started);
     if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
     if (found->map.is_subset(wanted->map)) return true;
-    // What adds up several elements of an operand is of none of them: its instance is not known.
-    if (is_of(to, local) && !is_result(found->tensor)) return false;
     return misread(value, from, found->tensor);
   }
 

@@ -73,10 +73,11 @@ isl::union_set idle_instances(const poly::Scop& scop, const isl::union_set& laun
   const auto sums = [&](const poly::Statement& s) {
     return statements.count(s.id) > 0 && std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0;
   };
-  if (std::count_if(scop.statements.begin(), scop.statements.end(), sums) < 2) return none;
-  const std::optional<Chain> chain = chain_in(scop, statements);
-  if (!chain) return none;
-  const isl::union_set idle = idle_terms(*chain).intersect(launch);
+  std::optional<Chain> chain;
+  if (std::count_if(scop.statements.begin(), scop.statements.end(), sums) > 1) chain = chain_in(scop, statements);
+  const auto dies = [&](const poly::Statement& s) { return statements.count(s.id) > 0 && seen.count(s.tensor) == 0; };
+  if (!chain && std::none_of(scop.statements.begin(), scop.statements.end(), dies)) return none;
+  const isl::union_set idle = chain ? idle_terms(*chain).intersect(launch) : none;
   isl::union_set needed = none;  // from the last statement back
   for (size_t s = scop.statements.size(); s-- > 0;) {
     const poly::Statement& statement = scop.statements[s];

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/halo/halo.h"
 #include "tc/poly/band_ref.h"
 #include "tests/common/program.h"
@@ -314,6 +315,36 @@ TEST(Halo, TemporariesWithSeveralWritersAgree) {
       SCOPED_TRACE(fmt::format("{} {}", n, text));
       EXPECT_EQ(faults(text, {{"N", n}}), "");
     }
+  }
+}
+
+/// Elements of a temporary that nobody reads, and a minimum to which more is added: nothing is reported.
+TEST(Halo, NothingIsMissedThatNobodyReads) {
+  const char* const texts[] = {
+      R"(def f(int8(N) X) -> (Z) {
+        T(i) min=! (2*i + 2*r + 1 < N - 1 ? X(2*i + 2*r + 1) : -5) where i in 1:(N-9)/2, r in 0:7
+        Z(i) = T(i + 1) + T(i + 1) where i in 0:(N-9)/2-1
+      })",
+      R"(def f(float(N,M) X) -> (Z) {
+        Z(i,j) min=! (2*j + q >= 1 ? X(2*i + r,2*j + q - 1) : -2.5) where i in 0:N/2-1, j in 0:M/2, r in 0:3, q in 0:2
+        Z(i,j) = Z(i,j) + (2*j + 1 < M ? X(2*i,2*j + 1) : -2.5) where i in 0:N/2-1, j in 0:M/2
+      })",
+  };
+  for (const char* text : texts) {
+    SCOPED_TRACE(text);
+    Sizes sizes;
+    for (const std::string& size : program_from(text).sizes)
+      sizes[size] = size == "M" ? 514 : text == texts[0] ? 40087 : 299;
+    const ir::Program program = specialised_from(text, sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, {}, gpu::device_of_architecture(90));
+    ASSERT_TRUE(mapping);
+    ASSERT_EQ(mapping->kernels.size(), 1U);
+    EXPECT_EQ(mapping->kernels[0].recipe, gpu::Recipe::kHalo);
+    const tile::Proof proof = gpu::prove(mapping->kernels[0].scop, *mapping);
+    for (const tile::Coverage& coverage : proof.coverages) {
+      EXPECT_TRUE(coverage.holds()) << fmt::format("{}", fmt::join(coverage.faults, "\n"));
+    }
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
   }
 }
 
