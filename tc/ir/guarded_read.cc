@@ -1,6 +1,7 @@
 #include "tc/ir/guarded_read.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tc/ir/linear_form.h"
 #include "tc/ir/specialise.h"
@@ -54,8 +55,14 @@ bool add_bounds(const Expr& condition, const std::vector<LinearForm>& subscripts
 
 }  // namespace
 
+bool is_negative_zero(const Expr& e) {
+  const Expr simple = hi::simplify(e);
+  const double* number = hi::as_const_float(simple);
+  return number != nullptr && *number == 0 && std::signbit(*number);
+}
+
 std::optional<GuardedRead> guarded_read(const Program& program, const hi::Call* choice) {
-  if (!choice->is_intrinsic(hi::Call::if_then_else)) return std::nullopt;
+  if (!choice->is_intrinsic(hi::Call::if_then_else) || is_negative_zero(choice->args[2])) return std::nullopt;
   const auto* cast = choice->args[1].as<hi::Cast>();
   const auto* read = (cast ? cast->value : choice->args[1]).as<hi::Call>();
   if (!read || !is_tensor_read(program, read) || read->args.empty()) return std::nullopt;

@@ -28,8 +28,11 @@ struct GuardedRead {
 /// What is at least 0 where a comparison of integers holds; nothing of other conditions.
 std::optional<LinearForm> slack(const Halide::Expr& comparison);
 
+/// Whether an expression is the number -0.0, of which 1 / x is another infinity than of 0.0.
+bool is_negative_zero(const Halide::Expr& e);
+
 /// The guarded read that a choice of a specialised Program is; nothing if its guard is no conjunction of bounds of
-/// subscripts.
+/// subscripts, or it is -0.0 elsewhere.
 std::optional<GuardedRead> guarded_read(const Program& program, const Halide::Internal::Call* choice);
 
 }  // namespace tc::ir

@@ -146,7 +146,7 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
 /// blocks are alone.
 std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores,
                                              double most_cycles) const {
-  std::optional<ContractionPlan> tiles = tiled(shape, cores, chunks_of(c_, main_));
+  std::optional<ContractionPlan> tiles = tiled(shape, cores, step_chunks());
   if (!tiles) return std::nullopt;
   ContractionPlan& plan = *tiles;
   if (joined_) {
@@ -190,6 +190,9 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
 std::optional<ContractionPlan> Planner::in_steps_of(const ContractionPlan& first) const {
   std::optional<TensorCores> cores = warpgroup_cores();
   if (!cores || main_ != first.main) return std::nullopt;
+  // Parts of several axes lie in the order of this product's operands, too.
+  const bool has_parts = values_of_chunks(first) != first.chunk[first.main];
+  if (has_parts && chunks_of(c_, main_) != first.chunk) return std::nullopt;
   const std::set<size_t> rows(first.tensor_cores->rows.begin(), first.tensor_cores->rows.end());
   if (std::set<size_t>(cores->rows.begin(), cores->rows.end()) != rows) {
     std::swap(cores->a, cores->b);
@@ -266,14 +269,21 @@ Planner::TileCounts Planner::counts_of(const WarpgroupShape& shape, const Tensor
     result.tiles *= ceil_div(c_.parallel[axis].extent, tile[axis]);
     result.points *= tile[axis];
   }
-  const std::vector<int64_t> chunks = chunks_of(c_, main_);
+  const std::vector<int64_t> chunks = step_chunks();
   for (size_t r = 0; r < chunks.size(); ++r) result.steps *= ceil_div(c_.reduction[r].extent, chunks[r]);
   return result;
 }
 
+/// Values in a step along each axis: those of chunks_of(), or all along the main axis, if options say so.
+std::vector<int64_t> Planner::step_chunks() const {
+  std::vector<int64_t> only(c_.reduction.size(), 1);
+  only[main_] = chunk_of(c_);
+  return request_.said_chunk == only ? only : chunks_of(c_, main_);
+}
+
 /// Values of the reduction that a step of warpgroups has, but for zeros.
 int64_t Planner::multiplied_by_step() const {
-  const std::vector<int64_t> chunks = chunks_of(c_, main_);
+  const std::vector<int64_t> chunks = step_chunks();
   const int64_t all = std::accumulate(chunks.begin(), chunks.end(), int64_t{1}, std::multiplies<>());
   return all == chunks[main_] ? std::min(all, c_.reduction[main_].extent) : all;
 }

@@ -105,6 +105,7 @@ class Planner {
     }
     return false;
   }
+  std::vector<int64_t> step_chunks() const;
   int64_t multiplied_by_step() const;
   double least_cycles_of(std::optional<ContractionPlan> tiled) const;
   double least_laid_out_cycles(const ContractionPlan& rough) const;

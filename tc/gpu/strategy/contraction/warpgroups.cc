@@ -418,7 +418,7 @@ OperandPlan boxed_operand(const Contraction& c, size_t operand, const Contractio
   }
   for (size_t r = 0; r < c.reduction.size(); ++r) {
     const int64_t values = r == plan.main && !across ? row : plan.chunk[r];
-    if (values > 1) result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, r))] = values;
+    if (values > 1) result.box.at(static_cast<size_t>(dimension_along(o, &Subscript::reduction, r))) = values;
   }
   result.innermost = o.subscripts.size() - 1;
   result.merged = result.innermost;

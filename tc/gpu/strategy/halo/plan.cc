@@ -126,9 +126,9 @@ struct Guarded {
   Expr outside;  ///< of the input's type
 };
 
-/// The number as one of another type; undefined if that has no such number.
+/// The number as one of another type; undefined if that has no such number. Zeros have a sign.
 Expr exactly(const Expr& number, const Halide::Type& type) {
-  if (ir::is_float8(type)) return {};
+  if (ir::is_float8(type) || ir::is_negative_zero(number)) return {};
   const Expr value = hi::simplify(number), result = hi::simplify(Halide::cast(type, value));
   const bool is_same = hi::is_const(value) && hi::equal(hi::simplify(Halide::cast(value.type(), result)), value);
   return is_same && hi::is_const(result) ? result : Expr();
@@ -150,7 +150,10 @@ class Guards : public hi::IRMutator {
       const std::optional<ir::GuardedRead> guarded = ir::guarded_read(program_, op);
       if (guarded && inputs_.count(guarded->read->name) > 0) {
         if (!drops) add(*guarded);
-        return drops && found.count(guarded->read->name) > 0 ? op->args[1] : Expr(op);
+        if (drops && found.count(guarded->read->name) > 0) return op->args[1];
+        std::vector<Expr> args = op->args;
+        args[2] = mutate(args[2]);
+        return hi::Call::make(op->type, op->name, args, op->call_type);
       }
     }
     if (ir::is_tensor_read(program_, op)) others.insert(op->name);
@@ -491,11 +494,14 @@ bool has_vectors(const HaloPlan& plan, const ir::Program& program) {
 bool shares_reads(const HaloPlan& plan, size_t member, const ir::Program& program) {
   return std::ranges::any_of(plan.stages, [&](const HaloStage& stage) {
     if (!stage.copied.empty()) return false;
-    const auto index_along = [&](size_t m) {
-      const auto at = std::ranges::find(stage.reach, static_cast<int>(m), &Reach::member) - stage.reach.begin();
-      return stage.statement.statement->indices[static_cast<size_t>(stage.indices[static_cast<size_t>(at)])];
+    const auto index_along = [&](size_t m) -> std::string {
+      const auto at = std::ranges::find(stage.reach, static_cast<int>(m), &Reach::member);
+      if (at == stage.reach.end()) return "";
+      const int index = stage.indices[static_cast<size_t>(at - stage.reach.begin())];
+      return stage.statement.statement->indices[static_cast<size_t>(index)];
     };
     const std::string beside = index_along(plan.members.size() - 1), along = index_along(member);
+    if (beside.empty() || along.empty()) return false;
     return std::ranges::any_of(ir::reads_in(program, stage.statement.statement->value), [&](const hi::Call* read) {
       const auto names = [&](const std::string& index) {
         return std::ranges::any_of(read->args, [&](const Expr& e) { return ir::mentions(e, index); });

@@ -223,7 +223,8 @@ int64_t Writer::vector_of(const HaloPlan& plan, const HaloStage& stage, const st
   if (d + 1 != stage.reach.size() || stage.reach[d].member != static_cast<int>(last)) return 1;
   constexpr int64_t kVectorBytes = 16;
   const int64_t bytes = stages_.program().tensor(tensor).type.bytes();
-  int64_t vector = std::min(plan.tile[last] * stage.reach[d].factor, std::max(kVectorBytes / bytes, plan.tile[last]));
+  const int64_t along = plan.tile[last] * stage.reach[d].factor;  // from one strip to the next
+  int64_t vector = std::gcd(along, std::max(kVectorBytes / bytes, plan.tile[last]));
   // All of them exist, or none.
   if (stage.outside.defined()) {
     const int64_t begin = plan.members[last].begin * stage.reach[d].factor;

@@ -80,6 +80,12 @@ def f(float16(N,H,W,C) I, float16(N,H,W,O) R) -> (F) {
   F(o,kh,kw,c) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
     : float16(0.0)) * R(n,h,w,o) where kh in 0:3, kw in 0:3
 })";
+/// Two products of one tensor, whose other operands have their dimensions in different orders, or at multiples.
+std::string gated_gradient(const std::string& second, const std::string& at) {
+  return "def f(float16(N,H,W,C) X, float16(N,H,W,O) D, float16(" + second + ") E) -> (float(C,O) R) {\n" +
+         "  float G(c,o) +=! X(n,h,w,c) * D(n,h,w,o)\n  float K(c,o) +=! X(n,h,w,c) * E(" + at + ")\n" +
+         "  R(c,o) = G(c,o) * sigmoid(K(c,o))\n}";
+}
 constexpr char kEverySecondRow[] =
     "def f(float16(L,K) A, float16(N,K) B) -> (float16(M,N) C) { C(m,n) +=! A(2 * m,k) * B(n,k) }";
 constexpr char kStrided[] = R"(
@@ -442,6 +448,19 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
   }
   EXPECT_GE(products_by_default(kFourAxes, {{"A", 64}, {"B", 32}, {"C", 32}, {"D", 64}, {"E", 32}, {"F", 64}}), 1);
   EXPECT_EQ(products_by_default(kFirstChannels, {{"N", 32}, {"F", 64}, {"C", 256}, {"P", 56 * 56}}), 1);
+}
+
+/// Steps of products that share them have parts of the same axes, in the order of all operands.
+TEST(Warpgroups, StepsAlongSeveralAxesFitAllOperands) {
+  const Sizes sizes = {{"N", 8}, {"H", 6}, {"W", 10}, {"C", 64}, {"O", 64}};
+  for (const auto& [second, at] :
+       {std::pair("N,H,W,O", "n,h,w,o"), std::pair("W,N,H,O", "w,n,h,o"), std::pair("H,N,W,O", "h,n,w,o"),
+        std::pair("N,2*H,W,O", "n,2*h,w,o"), std::pair("2*N,H,W,O", "2*n,h,w,o")}) {
+    const ir::Program program = specialised_from(gated_gradient(second, at), sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "") << at;
+  }
 }
 
 /// Few rows are columns of instructions, of which no rows are filled up.

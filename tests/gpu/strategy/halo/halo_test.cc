@@ -318,6 +318,49 @@ TEST(Halo, TemporariesWithSeveralWritersAgree) {
   }
 }
 
+/// What a reader found: vectors that pass a guard's edge, reads that another read's other branch hides, zeros with a
+/// sign, rows that a strip has no index for.
+TEST(Halo, CopiesAreWhatGuardsChoose) {
+  const char* const texts[] = {
+      R"(def f(double(N,M) X) -> (Y) {
+        Y(i,j) max=! (3*j + r >= 0 && 3*j + r < M ? X(i + q,3*j + r) : -1.0) where r in 0:3, q in 0:3, j in 0:M/3+1
+      })",
+      R"(def f(half(N,M) X) -> (Y) {
+        Y(i,j) max=! (i + r >= 2 && i + r < N + 2 && 3*j < M ? X(i + r - 2,3*j) : half(-1.0))
+            where i in 0:N, r in 0:5, j in 0:M/3+5
+      })",
+      R"(def f(float(N,M) X, float(N,M) Z) -> (Y) {
+        Y(i,j) max=! (i + r >= 6 && i + r < N + 4 ? X(i + r - 4,j) : 0.0) * (i >= 1 ? Z(i - 1,j) : X(i,j))
+            where i in 0:N, j in 0:M, r in 0:9
+      })",
+      R"(def f(int32(N,M) X) -> (Y) {
+        Y(i,j) min=! 1.0 / (i + r >= 4 && i + r < N + 4 ? float(X(i + r - 4,j)) : -0.0) where i in 0:N, r in 0:9
+      })",
+      R"(def f(float(N,M) X, float(N,8) Z) -> (Y) {
+        T(i) max=! Z(i,k)
+        Y(i,j) = max(max(X(i,j) + T(i), X(i+1,j) + T(i+1)), max(X(i+2,j) + T(i+2), X(i+3,j) + T(i+3)))
+      })",
+  };
+  gpu::Device device = busy_device();
+  device.processors = 1;
+  int strips = 0;
+  for (const char* text : texts) {
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, {{"N", 300}, {"M", 104}});
+    Result<gpu::Mapping> mapping = mapped(program, {}, device);
+    ASSERT_TRUE(mapping);
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
+    if (mapping->kernels.size() != 1) continue;
+    const poly::Scop& scop = mapping->kernels[0].scop;
+    for (const gpu::HaloPlan& plan : gpu::plan_halo(scop, poly::statements_at(scop, scop.schedule.root()), device)) {
+      strips += plan.strip ? 1 : 0;
+      mapping->program.kernels[0] = gpu::halo(scop, plan, device, mapping->program.kernels[0].name);
+      EXPECT_EQ(unproved(mapping->program) + difference_of_mapping(program, *mapping), "");
+    }
+  }
+  EXPECT_GE(strips, 6);
+}
+
 /// Elements of a temporary that nobody reads, and a minimum to which more is added: nothing is reported.
 TEST(Halo, NothingIsMissedThatNobodyReads) {
   const char* const texts[] = {
