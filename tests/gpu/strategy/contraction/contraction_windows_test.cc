@@ -99,7 +99,9 @@ TEST_P(Windows, AgreeWithTheOracleAndAreProved) {
   const Result<gpu::Mapping> mapping = mapped(program, options);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
-  EXPECT_GT(mapping->program.kernels[0].shared_bytes(), 0);
+  // Or threads have the window's elements in registers, in strips.
+  const bool is_strip = mapping->kernels[0].recipe == gpu::Recipe::kHalo;
+  EXPECT_TRUE(is_strip || mapping->program.kernels[0].shared_bytes() > 0);
   EXPECT_EQ(unproved(mapping->program), "");
   EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
