@@ -137,7 +137,9 @@ TEST_P(Contractions, AgreeWithTheOracleAndAreProved) {
   const Result<gpu::Mapping> mapping = mapped(program);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
-  EXPECT_GT(mapping->program.kernels[0].shared_bytes(), 0);
+  // Or threads have a window's elements in registers, in strips.
+  const bool is_strip = mapping->kernels[0].recipe == gpu::Recipe::kHalo;
+  EXPECT_TRUE(is_strip || mapping->program.kernels[0].shared_bytes() > 0);
   EXPECT_EQ(unproved(mapping->program), "");
   for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, {}, seed), "");
 }
