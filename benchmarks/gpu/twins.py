@@ -155,6 +155,24 @@ def causal(name, order, weights, reference):
             head + f"= X({indices}) * W({','.join('0' if i == 'k' else i for i in weights)}) }}", reference)
 
 
+def filtered(name, subscripts, weights, type="float"):
+    """Sums of a window times weights that are a tensor, beside a product with one of them."""
+    size, rank = ",".join(str(extent) for extent in weights), len(weights)
+    taps = ["k", "l"][:rank]
+    down = weights[0] if "i + k" in subscripts else 1
+    right = weights[-1] if rank == 2 or "j + k" in subscripts else 1
+    shape, out = (8192, 8192), (8192 - down + 1, 8192 - right + 1)
+
+    def reference(x, w):
+        terms = [(a, b, w.reshape(down, right)[a, b]) for a in range(down) for b in range(right)]
+        return sum(x[a:a + out[0], b:b + out[1]] * weight for a, b, weight in terms)
+
+    head = f"def f({type}(N,M) X, {type}({size}) W) -> (Y) {{ Y(i,j) "
+    shapes = tensors(type, X=shape, W=weights)
+    return (name, shapes, tensors(type, Y=out), head + f"+=! X({subscripts}) * W({','.join(taps)}) }}",
+            head + f"= X(i,j) * W({','.join('0' for _ in taps)}) }}", reference, shapes, tensors(type, Y=shape))
+
+
 def causal_reference(x, w):
     """Of x(b,d,t), with w(d,k)."""
     return F.conv1d(F.pad(x, (3, 0)), w.flip(1)[:, None], groups=x.shape[1])
@@ -314,6 +332,10 @@ CASES = (
     causal("causal, rows of weights", "btd", "dk",
            lambda x, w: causal_reference(x.transpose(1, 2), w).transpose(1, 2)),
     causal("causal, time last", "bdt", "dk", causal_reference),
+    filtered("seven weights down columns", "i + k,j", (7, )),
+    filtered("seven weights along rows", "i,j + k", (7, )),
+    filtered("nine weights", "i + k,j + l", (3, 3)),
+    filtered("25 weights of halves", "i + k,j + l", (5, 5), "half"),
     weights_gradient("gradient of weights", "bcyx", "fcrs",
                      lambda i, d: torch.nn.grad.conv2d_weight(i, (CHANNELS, CHANNELS, 3, 3), d, padding=1)),
     weights_gradient("gradient of weights, channels last", "byxc", "frsc",
