@@ -1,6 +1,7 @@
 #include "tc/ir/sum_apart.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,54 +108,48 @@ Expr chosen(const Expr& value, const std::string& tensor, const Choice& choice) 
   return Chooser(tensor, choice).mutate(value);
 }
 
-}  // namespace
-
-Program choices_behind_sums(Program program, const IsPutApart& is_put_apart) {
+/// With the statements of which `apart_of` makes sums apart, as far as these are wanted.
+template <typename ApartOf>
+Program with_sums_apart(const Program& program, const IsPutApart& is_put_apart, const char* suffix, ApartOf apart_of) {
   Names names = Names::among_statements(program);
   Program result = program;
   result.statements.clear();
   for (const Statement& s : program.statements) {
-    const std::optional<Choice> choice = choice_of_sum(program, s);
-    SumApart apart;
-    if (choice) {
-      apart = sum_apart(result, s);
-      apart.sum.value = choice->yes;
-      apart.sum.accesses.clear();
-      apart.store.value = chosen(apart.store.value, apart.sums.name, *choice);
-      apart.store.accesses.clear();
-      apart.store.id = names.fresh(s.id + "_choice");
-    }
-    if (!choice || !is_put_apart(program, s, apart)) {
+    std::optional<SumApart> apart = apart_of(result, s);
+    if (apart) apart->store.id = names.fresh(s.id + suffix);
+    if (!apart || !is_put_apart(program, s, *apart)) {
       result.statements.push_back(s);
       continue;
     }
-    result.tensors.push_back(std::move(apart.sums));
-    result.statements.push_back(std::move(apart.sum));
-    result.statements.push_back(std::move(apart.store));
+    result.tensors.push_back(std::move(apart->sums));
+    result.statements.push_back(std::move(apart->sum));
+    result.statements.push_back(std::move(apart->store));
   }
   return result;
 }
 
+}  // namespace
+
+Program choices_behind_sums(Program program, const IsPutApart& is_put_apart) {
+  return with_sums_apart(program, is_put_apart, "_choice",
+                         [](const Program& result, const Statement& s) -> std::optional<SumApart> {
+                           const std::optional<Choice> choice = choice_of_sum(result, s);
+                           if (!choice) return std::nullopt;
+                           SumApart apart = sum_apart(result, s);
+                           apart.sum.value = choice->yes;
+                           apart.sum.accesses.clear();
+                           apart.store.value = chosen(apart.store.value, apart.sums.name, *choice);
+                           apart.store.accesses.clear();
+                           return apart;
+                         });
+}
+
 Program sums_apart(Program program, const IsPutApart& is_put_apart) {
-  Names names = Names::among_statements(program);
-  Program result = program;
-  result.statements.clear();
-  for (const Statement& s : program.statements) {
-    if (left_is_identity(s) || !may_be_apart(s)) {
-      result.statements.push_back(s);
-      continue;
-    }
-    SumApart apart = sum_apart(result, s);
-    apart.store.id = names.fresh(s.id + "_store");
-    if (!is_put_apart(program, s, apart)) {
-      result.statements.push_back(s);
-      continue;
-    }
-    result.tensors.push_back(std::move(apart.sums));
-    result.statements.push_back(std::move(apart.sum));
-    result.statements.push_back(std::move(apart.store));
-  }
-  return result;
+  return with_sums_apart(program, is_put_apart, "_store",
+                         [](const Program& result, const Statement& s) -> std::optional<SumApart> {
+                           if (left_is_identity(s) || !may_be_apart(s)) return std::nullopt;
+                           return sum_apart(result, s);
+                         });
 }
 
 }  // namespace tc::ir

@@ -35,9 +35,9 @@ using IsFaster = std::function<bool(const ir::Program&, const ir::Statement&, co
 /// Makes operands of the factors of products, so that tensor cores may multiply them. A factor becomes an operand only
 /// if its value is one of float16 or bfloat16 by the text (T3): a function of such a type, a cast to it, a choice
 /// between such values, or an integer or float of 8 bits; or if the text rounds it to TF32. So every operand has the
-/// value that the text gives it. A factor that no reduction index changes is multiplied after the sum, and the sum is
-/// divided by a number that each term is divided by, if no finite result overflows or underflows by that (T5). Sums of
-/// products of float16 have less than 2^64, and no term less than 2^-48. Those of bfloat16 may overflow where a result
+/// value that the text gives it. A factor that no reduction index changes is multiplied after the sum. A number that
+/// divides each term divides the sum. Neither makes a finite result overflow or underflow (T5). Sums of products of
+/// float16 have less than 2^64, and no term less than 2^-48. Those of bfloat16 may overflow where a result
 /// would not, so only their signs move. On a specialised Program, before recompute_temporaries(), which may put cheap
 /// temporaries into operands.
 ir::Program narrow_products(ir::Program program, const IsFaster& is_faster);

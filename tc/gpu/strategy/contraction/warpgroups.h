@@ -106,8 +106,8 @@ int64_t boxes_along(const Contraction& contraction, size_t operand, const Contra
 /// Values of the reduction that one instruction of a warpgroup multiplies.
 int64_t values_of_slice(const Operand& operand);
 
-/// Values of the reduction that a step of warpgroups multiplies: those of its boxes; of a reduction that is shorter
-/// than one step, whole slices.
+/// Values of the reduction that a step of warpgroups multiplies: those of its boxes. Of a reduction that is shorter
+/// than one step these are whole slices.
 int64_t values_of_step(const Contraction& contraction, const ContractionPlan& plan);
 
 /// Whether products of warpgroups take elements only where their neighbours lie along the reduction: all but those of
