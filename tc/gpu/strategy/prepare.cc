@@ -35,10 +35,10 @@
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/unfold_choice.h"
 #include "tc/gpu/strategy/factor_choice.h"
-#include "tc/gpu/strategy/recompute_choice.h"
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 #include "tc/gpu/strategy/split_choice.h"
 #include "tc/gpu/strategy/split_exponentials.h"
+#include "tc/gpu/strategy/stream_choice.h"
 #include "tc/gpu/strategy/sums_of_powers.h"
 #include "tc/ir/gather_scatters.h"
 #include "tc/ir/plain_choices.h"
@@ -49,30 +49,6 @@
 
 namespace tc::gpu {
 namespace {
-
-/// Operands laid out as tensor cores multiply them, where that pays; `copy_operands` is true then.
-Result<Prepared> with_orders(ir::Program program, const options::MappingOptions& options, const Device& device) {
-  Prepared result{std::move(program), options};
-  bool any = false;
-  if (takes_contractions(options) && options.copy_operands.value_or(true)) {
-    result.program =
-        unfold_products(std::move(result.program), [&](const ir::Program& whole, const ir::Statement& statement) {
-          auto unfolding = choose_unfolding(whole, statement, options_at(whole, statement.id, options), device);
-          any = any || unfolding.has_value();
-          return unfolding;
-        });
-    result.program = order_operands(
-        std::move(result.program),
-        [&](const ir::Program& whole, const ir::Statement& statement, const std::vector<OperandOrder>& copies) {
-          auto orders = choose_orders(whole, statement, copies, options_at(whole, statement.id, options), device);
-          any = any || !orders.empty();
-          return orders;
-        });
-  }
-  if (any) result.options.copy_operands = true;
-  if (any || !options.copy_operands.value_or(false)) return result;
-  return fail("'copy_operands' is true, but no order of operands makes a product one for tensor cores");
-}
 
 /// Whether a temporary is made of a product's results.
 bool has_results_of_product(const ir::Program& program, const std::string& tensor) {
@@ -88,6 +64,69 @@ bool has_results_of_product(const ir::Program& program, const std::string& tenso
     }
   }
   return false;
+}
+
+/// A program whose operands have orders.
+struct Ordered {
+  Prepared prepared;
+  bool orders_results = false;  ///< those of products among them
+};
+
+/// Operands laid out as tensor cores multiply them, where that pays; `copy_operands` is true then. `as_made`: what
+/// products have made stays as it is.
+Result<Ordered> with_orders(ir::Program program, bool as_made, const options::MappingOptions& options,
+                            const Device& device) {
+  Prepared result{std::move(program), options};
+  bool any = false, orders_results = false;
+  if (takes_contractions(options) && options.copy_operands.value_or(true)) {
+    result.program =
+        unfold_products(std::move(result.program), [&](const ir::Program& whole, const ir::Statement& statement) {
+          auto unfolding = choose_unfolding(whole, statement, options_at(whole, statement.id, options), device);
+          any = any || unfolding.has_value();
+          return unfolding;
+        });
+    result.program = order_operands(
+        std::move(result.program),
+        [&](const ir::Program& whole, const ir::Statement& statement, const std::vector<OperandOrder>& copies) {
+          auto orders = choose_orders(whole, statement, copies, options_at(whole, statement.id, options), device);
+          const auto is_result = [&](const OperandOrder& o) { return has_results_of_product(whole, o.tensor); };
+          if (std::any_of(orders.begin(), orders.end(), is_result)) {
+            if (as_made) orders.clear();
+            orders_results = true;
+          }
+          any = any || !orders.empty();
+          return orders;
+        });
+  }
+  if (any) result.options.copy_operands = true;
+  if (any || !options.copy_operands.value_or(false)) return Ordered{std::move(result), orders_results};
+  return fail("'copy_operands' is true, but no order of operands makes a product one for tensor cores");
+}
+
+/// with_orders(), and products made again for those that read them.
+Result<Ordered> arranged(const ir::Program& program, bool as_made, const options::MappingOptions& options,
+                         const Device& device) {
+  TC_TRY(ordered, with_orders(program, as_made, options, device));
+  ir::Program& result = ordered.prepared.program;
+  result = reduce_along_memory(recompute_in_copies(std::move(result), device.instances_of_launch));
+  if (takes_contractions(options) && options.chain.value_or(true)) {
+    result = recompute_products(
+        std::move(result), [&](const ir::Program& stored, const ir::Program& made_again, const MadeAgain& made) {
+          return gains_by_recomputing(stored, made_again, made, ordered.prepared.options, device);
+        });
+  }
+  return ordered;
+}
+
+/// Operands in the order that pays: a product's results get none where it is better to stream them as they are made.
+Result<Prepared> in_orders_or_streams(const ir::Program& program, const options::MappingOptions& options,
+                                      const Device& device) {
+  TC_TRY(ordered, arranged(program, false, options, device));
+  if (!ordered.orders_results || options.copy_operands || !options.chain.value_or(true)) return ordered.prepared;
+  TC_TRY(as_made, arranged(program, true, options, device));
+  const bool streams =
+      gains_by_streaming(ordered.prepared.program, as_made.prepared.program, as_made.prepared.options, device);
+  return streams ? as_made.prepared : ordered.prepared;
 }
 
 /// Whether a statement reads nothing that a product has made.
@@ -237,14 +276,8 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
     program = split_products(std::move(program), options, device);
   }
-  TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
-  program = reduce_along_memory(recompute_in_copies(std::move(ordered.program), device.instances_of_launch));
-  if (takes_contractions(options) && options.chain.value_or(true)) {
-    program = recompute_products(std::move(program),
-                                 [&](const ir::Program& stored, const ir::Program& made_again, const MadeAgain& made) {
-                                   return gains_by_recomputing(stored, made_again, made, ordered.options, device);
-                                 });
-  }
+  TC_TRY(ordered, in_orders_or_streams(flatten_dims(std::move(program)), options, device));
+  program = std::move(ordered.program);
   program = join_digits(std::move(program), [&](const ir::Program& whole, const ir::Statement& s) {
     return may_join(s.tensor) && reads_no_product(whole, s);
   });

@@ -291,6 +291,31 @@ TEST(WarpgroupStream, RandomProgramsAgree) {
 }
 
 /// Boxes bring whole rows of 64 values. Where rows run along the slab, it has a multiple of these.
+/// Rows of 577 are no boxes. The second product alone would take a copy of them with rows of 584; in the chain nobody
+/// stores them.
+TEST(WarpgroupStream, IsChosenBeforeCopiesOfWhatAProductMakes) {
+  constexpr char kAttention[] = R"(
+def f(half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (half(B,N,D) O) {
+  float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)
+  top(b,n) max=! S(b,n,m)
+  half P(b,n,m) = half(exp(S(b,n,m) - top(b,n)))
+  float total(b,n) +=! float(P(b,n,m))
+  float A(b,n,d) +=! P(b,n,m) * V(b,m,d)
+  O(b,n,d) = half(A(b,n,d) / total(b,n))
+})";
+  gpu::Device device;
+  device.shared_bytes = 227 * 1024;
+  const ir::Program program = specialised_from(kAttention, {{"B", 128}, {"N", 577}, {"D", 128}});
+  const auto launches = [&](const options::MappingOptions& options) {
+    const Result<gpu::Mapping> mapping = mapped(program, options, device);
+    EXPECT_TRUE(mapping) << mapping.error().to_string();
+    return mapping ? mapping->kernels.size() : 0;
+  };
+  EXPECT_EQ(launches({}), 1U);
+  EXPECT_GT(launches({.chain = false}), 2U);
+  EXPECT_GT(launches({.copy_operands = true}), 2U);
+}
+
 TEST(WarpgroupStream, SlabsHaveWholeRows) {
   const char* text = R"(
 def f(half(N,D) Q, half(M,D) K, half(E,M) V) -> (half(N,E) O) {

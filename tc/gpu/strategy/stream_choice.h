@@ -14,4 +14,10 @@ namespace tc::gpu {
 bool gains_by_recomputing(const ir::Program& before, const ir::Program& after, const MadeAgain& made,
                           const options::MappingOptions& options, const Device& device);
 
+/// Whether results of products are streamed to the products that read them where they lie as they are made, `as_made`,
+/// and options ask for such a chain or the whole takes less time by estimate than `ordered`, where copies of them lie
+/// as tensor cores multiply them (rewrite/operand_order.h).
+bool gains_by_streaming(const ir::Program& ordered, const ir::Program& as_made, const options::MappingOptions& options,
+                        const Device& device);
+
 }  // namespace tc::gpu

@@ -1,6 +1,7 @@
-#include "tc/gpu/strategy/recompute_choice.h"
+#include "tc/gpu/strategy/stream_choice.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,7 +19,7 @@ constexpr double kSmallLaunchUs = 1.5;  // brings the parts of tiles together
 
 struct Timed {
   double us = 0;
-  bool streams = false;  ///< the results of one of the statements in question
+  bool streams = false;  ///< the results of one of the products in question
   bool is_asked_for = false;
 };
 
@@ -31,8 +32,8 @@ bool is_in_tiles(const Piece& piece, const std::set<std::string>& uncut) {
   });
 }
 
-/// Nothing if the program is too hard for isl.
-std::optional<Timed> timed(const ir::Program& program, const std::set<std::string>& products,
+/// `asks_for`: whether a product, by its id, is in question. Nothing if the program is too hard for isl.
+std::optional<Timed> timed(const ir::Program& program, const std::function<bool(const std::string&)>& asks_for,
                            const options::MappingOptions& options, const Device& device) {
   const auto context = std::make_shared<poly::Context>();
   const auto measure = [&]() -> Result<Timed> {
@@ -44,7 +45,7 @@ std::optional<Timed> timed(const ir::Program& program, const std::set<std::strin
       for (const TileReduction& reduction : piece.uncut) uncut.insert(reduction.statement.id);
       if (!piece.chain || !piece.chain->chain.links[0].streamed) continue;
       const std::vector<Contraction>& chained = piece.chain->chain.products;
-      result.streams = result.streams || products.count(chained[0].update.id) > 0;
+      result.streams = result.streams || asks_for(chained[0].update.id);
       for (const Contraction& product : chained) {
         const std::optional<bool> chain = options_at(*scop.program, product.update.id, options).chain;
         result.is_asked_for = result.is_asked_for || chain.value_or(false);
@@ -61,12 +62,25 @@ std::optional<Timed> timed(const ir::Program& program, const std::set<std::strin
 bool gains_by_recomputing(const ir::Program& before, const ir::Program& after, const MadeAgain& made,
                           const options::MappingOptions& options, const Device& device) {
   constexpr double kClearly = 1.1;  // estimates of unlike kernels are rough
-  const std::optional<Timed> made_again = timed(after, made.again, options, device);
+  const auto is_in = [](const std::set<std::string>& ids) {
+    return [&ids](const std::string& id) { return ids.count(id) > 0; };
+  };
+  const std::optional<Timed> made_again = timed(after, is_in(made.again), options, device);
   if (!made_again || !made_again->streams) return false;
-  const std::optional<Timed> once = timed(before, made.statements, options, device);
+  const std::optional<Timed> once = timed(before, is_in(made.statements), options, device);
   // One chain that makes them once may be what is asked for, too.
   if (made_again->is_asked_for && !(once && once->streams)) return true;
   return once && made_again->us * kClearly < once->us;
+}
+
+bool gains_by_streaming(const ir::Program& ordered, const ir::Program& as_made, const options::MappingOptions& options,
+                        const Device& device) {
+  const auto any = [](const std::string&) { return true; };
+  const std::optional<Timed> streamed = timed(as_made, any, options, device);
+  if (!streamed || !streamed->streams) return false;
+  if (streamed->is_asked_for) return true;
+  const std::optional<Timed> apart = timed(ordered, any, options, device);
+  return !apart || streamed->us < apart->us;
 }
 
 }  // namespace tc::gpu
