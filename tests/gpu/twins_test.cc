@@ -142,6 +142,17 @@ const Twins kTwins[] = {
     {"CausalMaskInATensorOfItsOwn", kCausal, kCausalInPlace, kHeads, kSmallHeads, 1.01},
     {"ProbabilitiesOfTheTextbook", kTextbook, kAttention, kHeads, kSmallHeads, 1.01},
     {"ProbabilitiesOfExponentials", kProbabilities, kAttention, kHeads, kSmallHeads, 1.01},
+    {"ProbabilitiesOfScaledDifferences",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "mx(b,n) max=! S(b,n,m)  E(b,n,m) = exp((S(b,n,m) - mx(b,n)) / sqrt(float(D)))  L(b,n) +=! E(b,n,m)  "
+     "P(b,n,m) = half(E(b,n,m) / L(b,n))  half O(b,n,d) +=! P(b,n,m) * V(b,m,d) }",
+     kAttention, kHeads, kSmallHeads, 1.05},
+    {"ProbabilitiesOfDistancesFromAMinimum",
+     "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O) { half S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
+     "mn(b,n) min=! S(b,n,m)  L(b,n) +=! exp2(0.25 * (float(mn(b,n)) - float(S(b,n,m))))  "
+     "P(b,n,m) = half(exp2(0.25 * (float(mn(b,n)) - float(S(b,n,m)))) / L(b,n))  half O(b,n,d) +=! P(b,n,m) * V(b,m,d) "
+     "}",
+     kAttention, kHeads, kSmallHeads, 1.25},
     {"LogarithmsOfSums",
      "half(B,N,D) Q, half(B,N,D) K, half(B,N,D) V) -> (O, lse) { float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)  "
      "mx(b,n) max=! S(b,n,m)  P(b,n,m) = exp(S(b,n,m) - mx(b,n))  L(b,n) +=! P(b,n,m)  lse(b,n) = mx(b,n) "

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/index_expr.h"
@@ -92,8 +93,7 @@ class Divider {
 
   /// Computes the operand's element once, if the sum has it in full too.
   void share(size_t operand, const Quotient& quotient) {
-    const auto* call = quotient.element.as<hi::Call>();
-    if (call->name != "exp") return;
+    if (!is_power(*quotient.element.as<hi::Call>())) return;
     const auto* read = quotient.sum.as<hi::Call>();
     const size_t writer = *writer_of(program_, read->name);
     ir::Names fresh = ir::Names::among_statements(program_);
@@ -230,7 +230,8 @@ class Divider {
     return hi::equal(hi::simplify(summed), hi::simplify(quotient.element));
   }
 
-  /// Whether a value of the statement `at` is the exponential of a number less the maximum of such numbers.
+  /// Whether a value of the statement `at` is the exponential of a number less the maximum of such numbers, or of a
+  /// multiple of that.
   bool is_at_most_one(const Expr& value, size_t at) const {
     const auto* call = value.as<hi::Call>();
     if (!call) return false;
@@ -241,10 +242,26 @@ class Divider {
       const bool sets = s.assign == ir::Assign::kSet && !s.guard.defined() && ir::left_is_identity(s);
       return sets && has_same_ranges(s, *call, program_.statements[at]) && is_at_most_one(s.value, *definition);
     }
-    if (call->name != "exp" || call->args.size() != 1) return false;
-    const auto* difference = call->args[0].as<hi::Sub>();
-    const auto* top = difference ? difference->b.as<hi::Call>() : nullptr;
-    return top && ir::is_tensor_read(program_, top) && is_maximum_of(*top, difference->a, at);
+    if (!is_power(*call)) return false;
+    for (const hi::Call* read : ir::reads_in(program_, call->args[0])) {
+      if (is_one_at_most(*call, *read, at)) return true;
+    }
+    return false;
+  }
+
+  static bool is_power(const hi::Call& call) {
+    return call.name == "exp" || call.name == "exp2" || call.name == "exp10";
+  }
+
+  /// Whether a power is 1 where an extreme in its exponent is the number itself, and less elsewhere:
+  /// exp(c * (S(n,m) - top(n))).
+  bool is_one_at_most(const hi::Call& power, const hi::Call& extreme, size_t at) const {
+    const std::optional<Extreme> known = extreme_of(extreme, at);
+    if (!known) return false;
+    const Expr read = &extreme, value = &power;
+    const Expr variable = hi::Variable::make(extreme.type, known->variable);
+    const std::optional<Exponential> form = exponential_in(hi::simplify(hi::substitute(read, variable, value)), *known);
+    return form && form->factor != 0 && form->most == 1 && !form->present.defined();
   }
 
   /// Whether a reader looks at all that a definition sets, element by element: else the largest might be left out.
@@ -258,15 +275,18 @@ class Divider {
     return true;
   }
 
-  /// Whether an element is the maximum of a value over all those indices of the statement `at` that it does not have.
-  bool is_maximum_of(const hi::Call& top, const Expr& value, size_t at) const {
-    const std::optional<size_t> writer = writer_of(program_, top.name);
-    if (!writer || *writer >= at) return false;
+  /// What an element is the maximum, or minimum, of over all those indices of the statement `at` that it does not have.
+  std::optional<Extreme> extreme_of(const hi::Call& element, size_t at) const {
+    const std::optional<size_t> writer = writer_of(program_, element.name);
+    if (!writer || *writer >= at) return std::nullopt;
     const ir::Statement& s = program_.statements[*writer];
-    const std::optional<ir::Substitution> names = in_terms_of(s, top, program_.statements[at]);
-    if (s.assign != ir::Assign::kMax || !names) return false;
-    return hi::equal(hi::simplify(ir::substitute_variables(s.value, *names)), hi::simplify(value)) &&
-           !is_changed(value, *writer, at);
+    const bool is_maximum = s.assign == ir::Assign::kMax;
+    if (!is_maximum && s.assign != ir::Assign::kMin) return std::nullopt;
+    const std::optional<ir::Substitution> names = in_terms_of(s, element, program_.statements[at]);
+    if (!names) return std::nullopt;
+    const Expr value = hi::simplify(ir::substitute_variables(s.value, *names));
+    if (is_changed(value, *writer, at)) return std::nullopt;
+    return Extreme{kExtremeValue, value, is_maximum};
   }
 
   static bool uses_reduction(const ir::Statement& s, const Expr& e) {

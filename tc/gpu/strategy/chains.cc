@@ -10,22 +10,28 @@
 namespace tc::gpu {
 namespace {
 
-/// Pieces [first, first + plans) as one.
+/// The statements [first, last).
+poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
+  std::vector<std::string> statements;
+  for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
+  return poly::restricted(scop, statements);
+}
+
+/// The products of a chain as one piece.
 Piece joined(const poly::Scop& scop, const ChosenChain& chosen) {
   const Chain& chain = chosen.chain;
-  std::vector<std::string> statements;
-  for (size_t s = chain.products.front().first; s < chain.products.back().last; ++s) {
-    statements.push_back(scop.statements[s].id);
-  }
-  Piece piece{poly::restricted(scop, statements), chain.products[chosen.anchor], {chosen.anchors[0]}};
+  Piece piece{between(scop, chain.products.front().first, chain.products.back().last),
+              chain.products[chosen.anchor],
+              {chosen.anchors[0]}};
   piece.chain = chosen;
   return piece;
 }
 
-/// The piece that stands for all of pieces [first, last), if the first and the last are products whose results are
-/// streamed from one to the other, and that is asked for or gains by estimate.
-std::optional<Piece> streamed(const poly::Scop& scop, const std::vector<Piece>& pieces, size_t first, size_t last,
-                              const options::MappingOptions& options, const Device& device) {
+/// What stands for all of pieces [first, last), if the first and the last are products whose results are streamed from
+/// one to the other, and that is asked for or gains by estimate: their chain, perhaps behind what the first one
+/// computes as they are. Else nothing.
+std::vector<Piece> streamed(const poly::Scop& scop, const std::vector<Piece>& pieces, size_t first, size_t last,
+                            const options::MappingOptions& options, const Device& device) {
   const Piece &maker = pieces[first], &reader = pieces[last - 1];
   const auto own = [&](const Piece& piece) { return options_at(*scop.program, piece.contraction->update.id, options); };
   const options::MappingOptions of_first = own(maker), of_second = own(reader);
@@ -34,18 +40,22 @@ std::optional<Piece> streamed(const poly::Scop& scop, const std::vector<Piece>& 
            o.copy_stages || o.shared_depth;
   };
   for (const options::MappingOptions* o : {&of_first, &of_second}) {
-    if (!o->chain.value_or(!says_sizes(*o))) return std::nullopt;
+    if (!o->chain.value_or(!says_sizes(*o))) return {};
   }
   std::optional<Chain> chain = streamed_chain(scop, *maker.contraction, *reader.contraction);
-  if (!chain) return std::nullopt;
+  if (!chain) return {};
   std::optional<ChosenChain> chosen = plan_stream(*scop.program, *chain, {of_first, of_second}, device);
-  if (!chosen) return std::nullopt;
+  if (!chosen) return {};
   double apart_us = 0;
   for (size_t p = first; p < last; ++p) apart_us += estimated_us(pieces[p], device);
-  Piece result = joined(scop, *chosen);
+  std::vector<Piece> result;
+  const size_t begin = maker.contraction->first, chained = chain->products.front().first;
+  if (begin < chained) result.push_back({between(scop, begin, chained), {}, {}});
+  result.push_back(joined(scop, *chosen));
+  double us = 0;
+  for (const Piece& piece : result) us += estimated_us(piece, device);
   const bool is_asked_for = of_first.chain.value_or(false) || of_second.chain.value_or(false);
-  if (!is_asked_for && estimated_us(result, device) >= apart_us) return std::nullopt;
-  return result;
+  return is_asked_for || us < apart_us ? result : std::vector<Piece>();
 }
 
 /// The next piece that is a contraction by itself, behind one that is.
@@ -64,10 +74,11 @@ std::vector<Piece> join_streams(const poly::Scop& scop, std::vector<Piece> piece
   std::vector<Piece> result;
   for (size_t p = 0; p < pieces.size();) {
     const std::optional<size_t> reader = next_product(pieces, p);
-    std::optional<Piece> both;
+    std::vector<Piece> both;
     if (reader) both = streamed(scop, pieces, p, *reader + 1, options, device);
-    result.push_back(both ? *std::move(both) : std::move(pieces[p]));
-    p = both ? *reader + 1 : p + 1;
+    p = both.empty() ? p + 1 : *reader + 1;
+    if (both.empty()) both.push_back(std::move(pieces[p - 1]));
+    std::move(both.begin(), both.end(), std::back_inserter(result));
   }
   return result;
 }

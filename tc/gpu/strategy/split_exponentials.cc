@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/parts.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/reads.h"

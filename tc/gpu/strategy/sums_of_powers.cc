@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/powers_of_two.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/strategy/contraction/online_presence.h"
 #include "tc/ir/combine.h"
 #include "tc/ir/halide_compat.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/online_presence.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/tile/program.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "tc/gpu/lower/exponential.h"
 #include "tc/gpu/lower/translate.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/ir/halide_compat.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/ir/index_expr.h"

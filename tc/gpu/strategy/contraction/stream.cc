@@ -138,17 +138,18 @@ void make_powers_of_two(Chain& chain) {
 
 }  // namespace
 
-std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& reader) {
-  std::optional<Contraction> alone = without_computed_operands(scop, reader);
-  if (!alone) return std::nullopt;
-  const Contraction& second = *alone;
-  std::optional<ReducedProduct> maker = reduced_product(scop, first, second);
-  if (!maker) return std::nullopt;
+std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& maker, const Contraction& reader) {
+  const std::optional<Contraction> makes = without_computed_operands(scop, maker);
+  const std::optional<Contraction> alone = without_computed_operands(scop, reader);
+  if (!makes || !alone) return std::nullopt;
+  const Contraction &first = *makes, &second = *alone;
+  std::optional<ReducedProduct> made = reduced_product(scop, first, second);
+  if (!made) return std::nullopt;
   std::set<std::string> of_rows;
-  for (const TileReduction& reduction : maker->product.reductions) of_rows.insert(reduction.statement.tensor);
+  for (const TileReduction& reduction : made->product.reductions) of_rows.insert(reduction.statement.tensor);
   // Chains take products without reductions, which are this one's own.
-  std::vector<TileReduction> reductions = std::exchange(maker->product.reductions, {});
-  std::optional<ChainLink> link = link_between(scop, maker->product, second, of_rows);
+  std::vector<TileReduction> reductions = std::exchange(made->product.reductions, {});
+  std::optional<ChainLink> link = link_between(scop, made->product, second, of_rows);
   const auto is_column = [](const ChainLink::Dimension& d) { return !d.is_row; };
   if (!link || second.reduction.size() != 1 ||
       std::count_if(link->dimensions.begin(), link->dimensions.end(), is_column) != 1) {
@@ -158,8 +159,8 @@ std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& f
   for (const TileReduction& reduction : reductions) {
     if (!reduces_along(reduction, slab_axis_of(*link))) return std::nullopt;
   }
-  maker->product.reductions = std::move(reductions);
-  Chain chain{{std::move(maker->product), second}, {*std::move(link)}, std::move(maker->online)};
+  made->product.reductions = std::move(reductions);
+  Chain chain{{std::move(made->product), second}, {*std::move(link)}, std::move(made->online)};
   for (const std::string& tensor : written_tensors(chain.products[0])) {
     if (is_stored(scop, chain, tensor)) return std::nullopt;
   }

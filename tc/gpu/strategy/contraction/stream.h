@@ -15,7 +15,8 @@
 /// A maximum of S along the columns, of which P is an exponential, is one that goes on, too (online_reduction.h).
 namespace tc::gpu {
 
-/// Two products as such a chain, with all statements between them.
+/// Two products as such a chain, with all statements between them. Neither computes an operand then: what the first one
+/// computes is left to another launch, so that the chain may begin behind `first`.
 std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& reader);
 
 /// The axis of the first product along which slabs follow each other.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tc/gpu/lower/exponential.h"
 #include "tc/gpu/mapping/row_access.h"
+#include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/reads.h"
 

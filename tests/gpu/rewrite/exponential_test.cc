@@ -1,4 +1,4 @@
-#include "tc/gpu/lower/exponential.h"
+#include "tc/gpu/rewrite/exponential.h"
 
 #include <gtest/gtest.h>
 
