@@ -201,9 +201,12 @@ bool is_operand_copy(const std::string& id) { return id.find(kCopy) != std::stri
 bool may_be_stored(const ir::Program& program, const ir::Statement& statement, const std::string& tensor,
                    std::vector<std::string>& alongside) {
   if (program.tensor(tensor).role != ir::Role::kTemporary || statement.tensor == tensor) return false;
+  const auto places_by = [](const ir::Statement& s, const std::string& name) {
+    return std::any_of(s.subscripts.begin(), s.subscripts.end(), [&](const Expr& e) { return reads_tensor(e, name); });
+  };
   for (const ir::Statement& s : program.statements) {
-    const auto reads = [&](const Expr& e) { return e.defined() && reads_tensor(e, tensor); };
-    if (s.tensor != tensor && s.id != statement.id && (reads(s.value) || reads(s.guard))) return false;
+    const bool is_other = s.tensor != tensor && s.id != statement.id;
+    if ((is_other && reads_tensor(s, tensor)) || places_by(s, tensor)) return false;
   }
   std::vector<std::string> points = {tensor};
   const auto is_point = [&](const std::string& name) {
@@ -227,9 +230,8 @@ bool may_be_stored(const ir::Program& program, const ir::Statement& statement, c
   }
   // Nobody else looks at them.
   for (const ir::Statement& s : program.statements) {
-    if (is_point(s.tensor)) continue;
     for (size_t i = 1; i < points.size(); ++i) {
-      if (reads_tensor(s.value, points[i]) || (s.guard.defined() && reads_tensor(s.guard, points[i]))) return false;
+      if (is_point(s.tensor) ? places_by(s, points[i]) : reads_tensor(s, points[i])) return false;
     }
   }
   if (!of_product) return false;

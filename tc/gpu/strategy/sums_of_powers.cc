@@ -156,7 +156,9 @@ Readers readers_of(const ir::Program& program, const ir::Statement& definition) 
   if (!is_temporary || definition.assign != ir::Assign::kSet) return Readers::kOthers;
   Readers result = Readers::kSums;
   for (const ir::Statement& s : program.statements) {
-    if (!reads_tensor(s.value, definition.tensor)) continue;
+    if (!reads_tensor(s, definition.tensor)) continue;
+    const auto places_by = [&](const Expr& e) { return reads_tensor(e, definition.tensor); };
+    if (s.guard.defined() || std::any_of(s.subscripts.begin(), s.subscripts.end(), places_by)) return Readers::kOthers;
     const auto* read = s.value.as<hi::Call>();
     const bool sums = s.assign == ir::Assign::kAdd && s.accumulator == Halide::Float(32) && read != nullptr &&
                       read->name == definition.tensor && s.indices.size() == definition.indices.size();

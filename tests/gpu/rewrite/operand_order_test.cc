@@ -205,6 +205,25 @@ TEST(OperandOrderChoice, StoresTemporariesInOrder) {
   }
 }
 
+/// A temporary that tells where elements go stays as it is: left sides read it as it was.
+TEST(OperandOrderChoice, StoresNothingThatTellsWhereElementsGo) {
+  const char* text = R"(
+def f(int8(M,K) A, int8(K,N) B, int8(N,P) W) -> (C, int32(256) H) {
+  int8 T(m,n) +=! A(m,k) * B(k,n)
+  C(m,p) +=! T(n,m) * W(n,p)
+  H(T(m,n) + 128) +=! 1 + m where m in 0:M, n in 0:N
+})";
+  const auto may_be_stored = [](const std::string& text) {
+    const ir::Program program = specialised_from(text, {{"M", 64}, {"K", 64}, {"N", 64}, {"P", 64}});
+    std::vector<std::string> alongside;
+    return gpu::may_be_stored(program, program.statements[2], "T", alongside);
+  };
+  EXPECT_FALSE(may_be_stored(text));
+  std::string without = text;
+  without.replace(without.find("T(m,n) + 128"), 12, "m");
+  EXPECT_TRUE(may_be_stored(without));
+}
+
 /// A tensor that two products read is copied once. Each copy is a launch.
 TEST(OperandOrderChoice, CopiesOnce) {
   const ir::Program program = specialised_from(kGated, {{"M", 64}, {"N", 77}, {"K", 75}});
