@@ -27,9 +27,12 @@ std::optional<Chain> chain_in(const poly::Scop& scop, const std::set<std::string
     if (!found || std::any_of(products.begin(), products.end(), is_it)) continue;
     products.push_back(*std::move(found));
   }
-  for (size_t p = 0; p + 1 < products.size(); ++p) {
-    std::optional<Chain> chain = streamed_chain(scop, products[p], products[p + 1]);
-    if (chain && chain->idle) return chain;
+  // Between the two, a row's sum of exp(S(m,n) - top(m)) has two operands as well.
+  for (size_t first = 0; first < products.size(); ++first) {
+    for (size_t reader = first + 1; reader < products.size(); ++reader) {
+      std::optional<Chain> chain = streamed_chain(scop, products[first], products[reader]);
+      if (chain && chain->idle) return chain;
+    }
   }
   return std::nullopt;
 }

@@ -83,6 +83,17 @@ std::string masked(const std::string& condition, const std::string& number) {
   half P(n,m) = half(exp((S(n,m) - top(n)) * 0.25)))");
 }
 
+/// The row's sum has operands of its own, as a product has.
+constexpr char kPowersTwice[] = R"(
+def f(half(N,D) Q, half(N,D) K, half(N,E) V, bool(N) keep, float(N) bias) -> (float(N,E) O, float(N) total) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  S(n,m) = m <= n ? S(n,m) : -1e30
+  top(n) max=! S(n,m)
+  total(n) +=! exp(S(n,m) - top(n))
+  float A(n,e) +=! half(exp(S(n,m) - top(n))) * V(m,e)
+  O(n,e) = A(n,e) / total(n)
+})";
+
 const Case kCases[] = {
     {"Infinity", masked("m <= n", "-inf")},
     {"Number", masked("m <= n", "-1e30")},
@@ -107,6 +118,7 @@ const Case kCases[] = {
   half P(n,m) = m <= n ? half(fmax(S(n,m), 0.0)) : half(0.0))")},
     {"FarRows", masked("m + 100 <= n", "-inf")},
     {"FarRowsOfNumbers", masked("m + 100 <= n", "-1e30")},
+    {"PowersTwice", kPowersTwice},
 };
 
 const Sizes kSizes = {{"N", 200}, {"D", 32}, {"E", 16}};
