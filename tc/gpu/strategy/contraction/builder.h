@@ -283,6 +283,7 @@ class ContractionBuilder {
   tile::NodePtr store_results(const std::string& name);
   Halide::Expr is_inside() const;
   std::optional<Halide::Expr> holds_in_tile(const Halide::Expr& condition) const;
+  bool is_free_of_memory(size_t axis) const;
   tile::NodePtr finish_slab(const PointPart& part);
   tile::NodePtr finish(const PointPart& part = {});
   void declare_staging();

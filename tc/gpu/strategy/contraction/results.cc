@@ -267,7 +267,7 @@ Expr ContractionBuilder::is_inside() const {
   Expr inside;
   if (is_whole_) return inside;
   for (size_t i = 0; i < c_.parallel.size(); ++i) {
-    if (!is_partial(i)) continue;
+    if (!is_partial(i) || (slab_axis_ && is_free_of_memory(i))) continue;
     Expr value = hi::simplify(first_[i] + local(i));
     if (static_cast<int>(i) == store_axis_) value = hi::simplify(hi::substitute(low_[i], Expr(0), value));
     const Expr mine = value < static_cast<int>(c_.parallel[i].begin + c_.parallel[i].extent);

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <set>
 
 #include "tc/gpu/rewrite/exponential.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/reads.h"
 
 /// Points of slabs in which every mask lets all through, and no column is beyond the end. Most slabs of a causal or
 /// ragged product are such: their points need no test.
@@ -84,6 +86,25 @@ std::optional<Expr> ContractionBuilder::holds_in_tile(const Expr& condition) con
   return hi::simplify(bound->is_strict ? greatest < 0 : greatest <= 0);
 }
 
+/// Of a streamed link's first product: whether points beyond the end of an axis of rows may be made as all others are.
+/// They stay in registers of rows that nobody stores, and touch no memory that the axis finds.
+bool ContractionBuilder::is_free_of_memory(size_t axis) const {
+  if (axis == slab_axis_) return false;
+  std::set<std::string> own = {c_.update.tensor};
+  for (const poly::Statement& point : c_.after) own.insert(point.tensor);
+  for (const TileReduction& reduction : c_.reductions) own.insert(reduction.statement.tensor);
+  const auto touches = [&](const Expr& value) {
+    const std::vector<const hi::Call*> reads = ir::reads_in(program_, value);
+    return std::any_of(reads.begin(), reads.end(), [&](const hi::Call* read) {
+      return own.count(read->name) == 0 && std::any_of(read->args.begin(), read->args.end(), [&](const Expr& e) {
+               return ir::mentions(e, c_.parallel[axis].name);
+             });
+    });
+  };
+  return std::none_of(c_.after.begin(), c_.after.end(), [&](const auto& point) { return touches(point.value); }) &&
+         std::none_of(c_.reductions.begin(), c_.reductions.end(), [&](const auto& r) { return touches(r.value); });
+}
+
 /// The same as finish(), with points of whole slabs by themselves.
 NodePtr ContractionBuilder::finish_slab(const PointPart& part) {
   const std::vector<PointStep> steps = point_steps();
@@ -99,7 +120,7 @@ NodePtr ContractionBuilder::finish_slab(const PointPart& part) {
     assumed.push_back(condition);
   }
   for (size_t i = 0; i < c_.parallel.size(); ++i) {
-    if (!is_partial(i)) continue;
+    if (!is_partial(i) || is_free_of_memory(i)) continue;
     const auto end = static_cast<int>(c_.parallel[i].begin + c_.parallel[i].extent);
     require(hi::simplify(first_[i] + static_cast<int>(plan_.parallel[i].tile) <= end));
   }
