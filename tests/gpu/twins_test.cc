@@ -138,6 +138,13 @@ const Twins kTwins[] = {
      "half(M,K) X, half(K) W) -> (Y) { Y(m) +=! X(m,k) * W(k) }",
      {{"M", 65536}, {"K", 1024}},
      {{"M", 9}, {"K", 40}}},
+    // Sums over two axes that do not lie beside each other.
+    {"SumsOverAxesApart",
+     "float(A,E,B,F) X, float(F,D,E,C) Y) -> (Z) { Z(a,b,c,d) +=! X(a,e,b,f) * Y(f,d,e,c) }",
+     "float(A,B,E,F) X, float(E,F,C,D) Y) -> (Z) { Z(a,b,c,d) +=! X(a,b,e,f) * Y(e,f,c,d) }",
+     {{"A", 48}, {"B", 32}, {"C", 24}, {"D", 32}, {"E", 48}, {"F", 32}},
+     {{"A", 3}, {"B", 9}, {"C", 5}, {"D", 8}, {"E", 6}, {"F", 20}},
+     1.3},
     // Attention.
     {"CausalMaskInATensorOfItsOwn", kCausal, kCausalInPlace, kHeads, kSmallHeads, 1.01},
     {"ProbabilitiesOfTheTextbook", kTextbook, kAttention, kHeads, kSmallHeads, 1.01},

@@ -69,11 +69,22 @@ class StreamPlanner {
   }
 
  private:
-  /// Sizes that are a warpgroup's ask for warpgroups.
+  /// Sizes that are a warpgroup's ask for warpgroups: warps have no plan of these sizes then.
   void add_warpgroups() {
     std::vector<StreamPlan> plans = streams_by_warpgroups(chain_, {of_first_, options_}, instructions_, device_);
-    if (!plans.empty() && !options_.map_to_threads.empty() && !options_.register_tile.empty()) found_.clear();
+    std::erase_if(found_, [&](const StreamPlan& by_warps) {
+      return std::any_of(plans.begin(), plans.end(), [&](const StreamPlan& other) {
+        return has_sizes_of(by_warps.plan.plans[1], other.plan.plans[1]);
+      });
+    });
     for (StreamPlan& plan : plans) found_.push_back(std::move(plan));
+  }
+
+  static bool has_sizes_of(const ContractionPlan& a, const ContractionPlan& b) {
+    return a.chunk == b.chunk && std::equal(a.parallel.begin(), a.parallel.end(), b.parallel.begin(), b.parallel.end(),
+                                            [](const AxisPlan& x, const AxisPlan& y) {
+                                              return x.tile == y.tile && x.registers == y.registers;
+                                            });
   }
 
   /// The plan of so many warps along the rows, each with 16 or 32 of them, and of so many columns in a slab.

@@ -200,10 +200,11 @@ class WarpgroupStreams {
     };
     const double made = multiplied(slab, static_cast<double>(filled(first_, first)));
     const double read = multiplied(static_cast<double>(tile_of(second.tensor_cores->columns, second)), slab);
-    // Where the last slab has columns beyond the end, each point is made in a branch.
+    // Where the last slab has columns beyond the end, each of its points is made in a branch.
     constexpr double kBranch = 8;
     const bool is_partial = first_.parallel[slab_axis_].extent % second.chunk[second.main] != 0;
-    const double instructions = instructions_of_slab(chain_, first, second, instructions_) + (is_partial ? kBranch : 0);
+    const double instructions =
+        instructions_of_slab(chain_, first, second, instructions_) + (is_partial ? kBranch / slabs : 0);
     const double points = warpgroups * static_cast<double>(first.registers()) * instructions;
     const double all = made + read;
     const double alone = overlaps ? made + std::max(read, points) : all + points;

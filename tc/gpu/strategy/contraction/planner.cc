@@ -72,6 +72,16 @@ void Planner::classify() {
   }
 }
 
+/// Whether some subscript counts along a reduction axis and a parallel one.
+static bool slides_along(const Contraction& c, size_t reduction) {
+  return std::any_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) {
+    return std::any_of(o.subscripts.begin(), o.subscripts.end(), [&](const Subscript& s) {
+      return s.reduction[reduction] != 0 &&
+             std::any_of(s.parallel.begin(), s.parallel.end(), [](int64_t by) { return by != 0; });
+    });
+  });
+}
+
 /// Steps go along the longest axis, or one that is contiguous in an operand and long enough.
 void Planner::choose_main() {
   constexpr int64_t kLong = 8, kWhole = 64;
@@ -95,9 +105,12 @@ void Planner::choose_main() {
       if (!is_alone(main_) || c_.reduction[r].extent > c_.reduction[main_].extent) main_ = r;
     }
   }
+  // A step has all of a window, whose values share what they read. Other axes would only shorten its runs along the
+  // main one.
+  const bool is_short = c_.reduction[main_].extent < 2 * kLong;
   int64_t inner = 1;
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
-    const bool whole = r != main_ && inner * c_.reduction[r].extent <= kWhole;
+    const bool whole = r != main_ && (slides_along(c_, r) || is_short) && inner * c_.reduction[r].extent <= kWhole;
     if (whole) inner *= c_.reduction[r].extent;
     chunk_.push_back(whole ? c_.reduction[r].extent : 1);
     outer_steps_ = outer_steps_ || (r != main_ && !whole && c_.reduction[r].extent > 1);
