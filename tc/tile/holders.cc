@@ -550,7 +550,10 @@ class Checker {
       // A sum starts with what is of no element.
       if (found->started && is_sum_of(*statement, found->tensor)) counting = counting.subtract(*found->started);
       if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
-      if (!found->map.intersect_domain(counting).is_subset(elements)) return misread(value, from, found->tensor);
+      if (!found->map.intersect_domain(counting).is_subset(elements)) {
+        // It may be what another statement's element is made of, where the block computes that.
+        return reads_result(*statement) ? false : misread(value, from, found->tensor);
+      }
       if (!found->map.intersect_domain(instances.domain()).is_subset(elements)) return false;
       if (times_named(*statement, found->tensor) < 2 && from.conditions.empty()) return true;
       const isl::map of_instances = instances.reverse().apply_range(found->map);
@@ -579,6 +582,13 @@ class Checker {
   static bool is_sum_of(const Work::Statement& statement, const std::string& tensor) {
     return std::ranges::any_of(statement.accesses,
                                [&](const Work::Access& a) { return a.is_write && a.tensor == tensor; });
+  }
+
+  /// Whether a statement reads what another one in the kernel writes.
+  bool reads_result(const Work::Statement& statement) const {
+    return std::ranges::any_of(statement.accesses, [&](const Work::Access& a) {
+      return !a.is_write && !is_sum_of(statement, a.tensor) && is_result(a.tensor);
+    });
   }
 
   /// Whether a statement writes elements of a tensor.

@@ -138,6 +138,12 @@ const Twins kTwins[] = {
      "half(M,K) X, half(K) W) -> (Y) { Y(m) +=! X(m,k) * W(k) }",
      {{"M", 65536}, {"K", 1024}},
      {{"M", 9}, {"K", 40}}},
+    {"OneTensorTwiceOnceReversed",
+     "half(K,N) A) -> (T) { T(m,n) +=! A(k,m) * A(K-1-k,n) }",
+     "half(K,N) A, half(K,N) B) -> (T) { T(m,n) +=! A(k,m) * B(k,n) }",
+     kProduct,
+     {{"K", 64}, {"N", 64}},
+     1.5},
     // Sums over two axes that do not lie beside each other.
     {"SumsOverAxesApart",
      "float(A,E,B,F) X, float(F,D,E,C) Y) -> (Z) { Z(a,b,c,d) +=! X(a,e,b,f) * Y(f,d,e,c) }",
