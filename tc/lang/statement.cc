@@ -1,6 +1,7 @@
 #include "tc/lang/statement.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "tc/lang/advice.h"
@@ -376,7 +377,10 @@ class StatementAnalysis {
     ScalarType type = scope_.definition.tensors[typed_.tensor].type;
     if (is_float8(type) && is_reducing(source_.op)) type = ScalarType::kFloat32;  // T3
     typed_.right = typing.value_of_type(*source_.right, type, typed_.tensor);
-    if (typed_.right && is_reducing(source_.op)) remark_rounded_products(*typed_.right);
+    if (typed_.right && is_reducing(source_.op)) {
+      remark_rounded_products(*typed_.right);
+      if (source_.op == AssignOp::kSum || source_.op == AssignOp::kSumInit) remark_mixed_product(*typed_.right);
+    }
     for (const Clause& clause : source_.clauses) {
       if (const auto* range = std::get_if<RangeClause>(&clause.node)) {
         type_range(*range, clause.range, typing);
@@ -406,6 +410,43 @@ class StatementAnalysis {
          fmt::format("this product is rounded to {}, as '/' computes its operands in their own type: "
                      "make a factor a float(...) to divide in float32, or name it by 'where' if that is meant",
                      name_of(dividend->type))});
+  }
+
+  /// T3. A sum over products of two matrices, float32 and 16-bit: what one cast tells apart takes ten times as long.
+  void remark_mixed_product(const TypedExpr& e) {
+    const auto* product = std::get_if<TypedBinary>(&e.node);
+    if (!product || product->op != BinaryOp::kMul || e.type != ScalarType::kFloat32) return;
+    const auto tensor_in = [](const TypedExpr* factor) -> const TypedExpr* {
+      while (const auto* cast = std::get_if<Cast>(&factor->node)) {
+        if (!cast->implicit) return nullptr;  // it is meant
+        factor = cast->operand.get();
+      }
+      return std::holds_alternative<Read>(factor->node) ? factor : nullptr;
+    };
+    const TypedExpr *a = tensor_in(product->left.get()), *b = tensor_in(product->right.get());
+    if (!a || !b) return;
+    const auto is_narrow = [](ScalarType type) {
+      return type == ScalarType::kFloat16 || type == ScalarType::kBFloat16;
+    };
+    const TypedExpr *wide = is_narrow(a->type) ? b : a, *narrow = wide == a ? b : a;
+    if (wide->type != ScalarType::kFloat32 || !is_narrow(narrow->type)) return;
+    std::set<int> of_wide, of_narrow, shared;
+    add_indices(*wide, of_wide);
+    add_indices(*narrow, of_narrow);
+    std::set_intersection(of_wide.begin(), of_wide.end(), of_narrow.begin(), of_narrow.end(),
+                          std::inserter(shared, shared.begin()));
+    if (shared.empty() || shared.size() == of_wide.size() || shared.size() == of_narrow.size()) return;
+    const std::string& name = scope_.definition.tensors[std::get<Read>(wide->node).tensor].name;
+    scope_.definition.remarks.push_back(
+        {e.range, fmt::format("'{}' is float32, so this product of matrices is one of float32, which tensor cores do "
+                              "not multiply: write {}({}(...)) if its digits suffice, or float32(...) around the other "
+                              "factor if that is meant",
+                              name, name_of(narrow->type), name)});
+  }
+
+  static void add_indices(const TypedExpr& e, std::set<int>& indices) {
+    if (const auto* index = std::get_if<IndexRef>(&e.node)) indices.insert(index->index);
+    for_each_child(e, [&](const TypedExpr& child) { add_indices(child, indices); });
   }
 
   void type_range(const RangeClause& range, SourceRange where, Typing& typing) {

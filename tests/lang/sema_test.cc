@@ -343,6 +343,23 @@ TEST(Sema, T3_ProductsThatAQuotientRoundsAreRemarked) {
   }
 }
 
+TEST(Sema, T3_ProductsOfFloat32And16BitFloatsAreRemarked) {
+  const auto remarks = [](const std::string& statement) {
+    std::string text;
+    const std::string head = "def f(float(N,K) P, half(K,M) V, bfloat16(N) s, float(K,M) W) -> (O) { ";
+    for (const Note& note : accepted(head + statement + " }").remarks) text += note.text + "\n";
+    return text;
+  };
+  EXPECT_EQ(remarks("O(n,m) +=! P(n,k) * V(k,m)"),
+            "'P' is float32, so this product of matrices is one of float32, which tensor cores do not multiply: write "
+            "float16(P(...)) if its digits suffice, or float32(...) around the other factor if that is meant\n");
+  for (const char* meant :
+       {"O(n,m) +=! half(P(n,k)) * V(k,m)", "O(n,m) +=! P(n,k) * float(V(k,m))", "O(k) +=! P(n,k) * s(n)",
+        "O(n,m) +=! P(n,k) * W(k,m)", "O(n,k,m) = P(n,k) * V(k,m)", "O(n,m) max=! P(n,k) * V(k,m)"}) {
+    EXPECT_EQ(remarks(meant), "") << meant;
+  }
+}
+
 TEST(Sema, T8_EightBitFloatsAreReadAsFloat32) {
   const auto definition =
       accepted("def f(float8_e4m3(N) A) -> (O, P, Q) { O(i) = A(i)  P(i) = float8_e5m2(A(i))  Q +=! A(i) }");
