@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/slab_range.h"
@@ -147,6 +148,17 @@ class WarpgroupStreams {
     return plan.operands[b].stage * c.operands[b].type.bytes();
   }
 
+  /// Of a step's boxes, what comes from memory: rows that a tensor does not fill end in zeros. Rows come in pieces of 64
+  /// bytes, in which they begin anywhere.
+  static double fetched_bytes(const Contraction& c, const ContractionPlan& plan) {
+    constexpr int64_t kPiece = 64;
+    const Operand& o = c.operands[plan.tensor_cores->b];
+    const int64_t row = o.extents.back() * o.type.bytes();
+    const int64_t filled = round_up(o.extents.back(), row_of(o)) * o.type.bytes();
+    const int64_t touched = std::min(filled, row + kPiece - std::gcd(row, kPiece));
+    return static_cast<double>(step_bytes(c, plan)) * static_cast<double>(touched) / static_cast<double>(filled);
+  }
+
   void add(ContractionPlan first, ContractionPlan second, int64_t stages) {
     if (stages > std::max<int64_t>(second.steps(second_), 2)) return;
     if (options_.copy_stages && *options_.copy_stages != stages) return;
@@ -215,7 +227,7 @@ class WarpgroupStreams {
     double copied = 0;
     for (const auto& [c, plan] : {std::pair{&first_, &first}, std::pair{&second_, &second}}) {
       const Operand& o = c->operands[plan->tensor_cores->b];
-      copied += together * static_cast<double>(step_bytes(*c, *plan)) / (lies_in_lines(o) ? kLineBytes : kCrookedBytes);
+      copied += together * fetched_bytes(*c, *plan) / (lies_in_lines(o) ? kLineBytes : kCrookedBytes);
     }
     const double arrival = (copied + kLatency) / static_cast<double>(second.stages - (overlaps ? 2 : 1));
     const double step = std::max({work, copied, arrival}) + kSlab;
