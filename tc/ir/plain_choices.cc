@@ -51,6 +51,18 @@ bool is_conjunction_of_comparisons(const Expr& e) {
   });
 }
 
+/// What a comparison of integers says is at most 0; undefined of other conditions.
+Expr at_most_zero(const Expr& e) {
+  const auto apart = [](const Expr& a, const Expr& b, int more) {
+    return a.type().is_int() ? a - b + hi::make_const(a.type(), more) : Expr();
+  };
+  if (const auto* op = e.as<hi::LE>()) return apart(op->a, op->b, 0);
+  if (const auto* op = e.as<hi::LT>()) return apart(op->a, op->b, 1);
+  if (const auto* op = e.as<hi::GE>()) return apart(op->b, op->a, 0);
+  if (const auto* op = e.as<hi::GT>()) return apart(op->b, op->a, 1);
+  return {};
+}
+
 /// The value that is converted to a type which holds all its values and back.
 Expr without_detour(const hi::Cast* op) {
   const auto* inner = op->value.as<hi::Cast>();
@@ -62,7 +74,11 @@ Expr without_detour(const hi::Cast* op) {
 
 class PlainChoices : public hi::IRMutator {
  public:
-  explicit PlainChoices(const Program& program) : program_(program) {}
+  PlainChoices(const Program& program, const Statement& statement) : program_(program) {
+    for (const Index& index : statement.indices) {
+      ranges_.push(index.name, hi::Interval(index.begin, hi::simplify(index.end - 1)));
+    }
+  }
 
  private:
   using IRMutator::visit;
@@ -90,6 +106,10 @@ class PlainChoices : public hi::IRMutator {
   Expr plain(const Expr& e) const {
     std::optional<Choice> choice = choice_of(e);
     if (!choice) return e;
+    // Nobody makes, for a reader, what the reader never chooses.
+    const Expr always = hi::simplify(choice->condition, true, ranges_);
+    if (hi::is_const_one(always)) return choice->yes;
+    if (hi::is_const_zero(always) || is_never(choice->condition)) return choice->no;
     if (is_number(choice->yes) && !is_number(choice->no)) {
       const Expr condition = opposite(choice->condition);
       if (!is_conjunction_of_comparisons(condition)) return e;
@@ -103,15 +123,28 @@ class PlainChoices : public hi::IRMutator {
                         choice->is_select && inner->is_select});
   }
 
+  /// Whether two parts of a condition exclude each other, as n <= m - 17 && n > m - 8.
+  bool is_never(const Expr& condition) const {
+    std::vector<Expr> parts;
+    for (const Expr& part : conjuncts_of(condition)) parts.push_back(at_most_zero(part));
+    for (size_t a = 0; a < parts.size(); ++a) {
+      for (size_t b = a + 1; b < parts.size(); ++b) {
+        if (!parts[a].defined() || !parts[b].defined() || parts[a].type() != parts[b].type()) continue;
+        if (hi::is_const_zero(hi::simplify(parts[a] + parts[b] <= 0, true, ranges_))) return true;
+      }
+    }
+    return false;
+  }
+
   const Program& program_;
+  hi::Scope<hi::Interval> ranges_;  ///< of the statement's indices
 };
 
 }  // namespace
 
 Program plain_choices(Program program) {
   const Program before = program;
-  PlainChoices plain(before);
-  for (Statement& s : program.statements) s.value = plain.mutate(s.value);
+  for (Statement& s : program.statements) s.value = PlainChoices(before, s).mutate(s.value);
   return program;
 }
 

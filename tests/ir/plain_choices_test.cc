@@ -31,6 +31,14 @@ TEST(PlainChoices, ConversionsThereAndBackGo) {
   EXPECT_NE(plain("float(half(X(i)))"), plain("X(i)"));
 }
 
+/// Else a kernel would read what nobody writes for it.
+TEST(PlainChoices, WhatIsAlwaysOrNeverChosenIsNoChoice) {
+  EXPECT_EQ(plain("i < 10 ? X(i) : 0.0"), plain("X(i)"));
+  EXPECT_EQ(plain("i <= N - 40 ? X(i) : -1.0"), plain("-1.0"));
+  EXPECT_EQ(plain("i <= 3 && i > 6 ? X(i) : -1.0"), plain("-1.0"));
+  EXPECT_NE(plain("i <= 6 && i > 3 ? X(i) : -1.0"), plain("-1.0"));
+}
+
 /// Other constants, conditions on data within others, comparisons of floats, choices of two elements.
 TEST(PlainChoices, OthersStay) {
   for (const char* value : {"i >= 2 ? (i < 7 ? X(i - 2) : 1.0) : 0.0", "i >= 2 ? (c(i - 2) ? X(i - 2) : 0.0) : 0.0",

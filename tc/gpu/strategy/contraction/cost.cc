@@ -20,6 +20,7 @@ constexpr double kHalfFloatBytes = 2;
 constexpr int64_t kLanes = 32;
 constexpr double kSchedulers = 4;  ///< of a processor: each issues one instruction of one of its warps in a cycle
 constexpr double kBarrierCycles = 100;
+constexpr double kSector = 32;           ///< bytes
 constexpr double kL2Bytes = 3000;        ///< of all processors in a cycle
 constexpr double kArrivalCycles = 1000;  ///< from the start of a step's copies to the last one's end
 constexpr double kAlike = 0.75;
@@ -49,7 +50,7 @@ double narrow_store_cycles(const Contraction& c, const ContractionPlan& plan) {
 
 /// Cycles of a processor to write a block's results: two sectors in each, or one line of which threads write parts.
 double store_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kSector = 32, kLine = 128;
+  constexpr double kLine = 128;
   const AxisPlan& a = plan.parallel[plan.order[0]];
   const auto bytes = static_cast<double>(c.update.accumulator.bytes()), group = static_cast<double>(a.group);
   const bool is_last = plan.order[0] + 1 == plan.parallel.size();
@@ -117,6 +118,14 @@ double choices(const Halide::Expr& value) {
   return counter.count;
 }
 
+/// Whether a product's box has shorter runs than the sectors that memory comes in. A warp's copy takes a cycle for
+/// each.
+bool is_scattered(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  const OperandPlan& o = plan.operands[operand];
+  const auto run = static_cast<double>(o.box.empty() ? 1 : o.box.back() * c.operands[operand].type.bytes());
+  return c.operands.size() > 1 && !plan.has_windows(c) && !o.kept && run < kSector;
+}
+
 /// Of a processor for one block: what it issues, while shared memory gives what is read. `resident_warps` are those of
 /// all its blocks: a scheduler without a warp issues nothing.
 double block_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
@@ -138,7 +147,8 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
     if (o.kept) continue;
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
-    copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
+    const double scattered = is_scattered(c, i, plan) ? box / static_cast<double>(o.box.back()) : 0;
+    copies += std::max(box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2), scattered);
     // Where in the tensor and the box a copy's elements are.
     const double dimensions = static_cast<double>(o.merged) + 1;
     if (windows) addresses += box / static_cast<double>(o.vector) / kLanes * 10 * dimensions;
@@ -302,8 +312,9 @@ double cycles_with(const Contraction& c, const ContractionPlan& plan, const Devi
   double bytes = 0, first = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     double box = static_cast<double>(c.operands[i].type.bytes());
+    const double run = box * static_cast<double>(plan.operands[i].box.back());
     for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
-    bytes += box * static_cast<double>(plan.steps(c)) * blocks;
+    bytes += box * (is_scattered(c, i, plan) ? kSector / run : 1) * static_cast<double>(plan.steps(c)) * blocks;
     first += box * std::min(at_once, first_blocks) * static_cast<double>(device.processors);
   }
   // Nothing hides the first step's copies, which all processors make at once.
