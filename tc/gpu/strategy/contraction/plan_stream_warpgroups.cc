@@ -148,8 +148,8 @@ class WarpgroupStreams {
     return plan.operands[b].stage * c.operands[b].type.bytes();
   }
 
-  /// Of a step's boxes, what comes from memory: rows that a tensor does not fill end in zeros. Rows come in pieces of 64
-  /// bytes, in which they begin anywhere.
+  /// Of a step's boxes, what comes from memory: rows that a tensor does not fill end in zeros. Rows come in pieces of
+  /// 64 bytes, in which they begin anywhere.
   static double fetched_bytes(const Contraction& c, const ContractionPlan& plan) {
     constexpr int64_t kPiece = 64;
     const Operand& o = c.operands[plan.tensor_cores->b];
@@ -174,13 +174,40 @@ class WarpgroupStreams {
     if (overlaps) registers = with_two_operands;
     const int64_t bytes = shared_bytes(first, second);
     if (bytes > std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes)) return;
-    estimate(first, second, registers, bytes, overlaps);
-    StreamPlan plan{.cycles = first.cycles + second.cycles};
-    plan.plan.plans = {std::move(first), std::move(second)};
-    plan.plan.in_ring = true;
-    plan.plan.overlaps = overlaps;
-    plan.plan.buffers.bytes = bytes;
-    found_.push_back(std::move(plan));
+    for (const bool persistent : {false, true}) {
+      if (persistent != options_.persistent.value_or(persistent) || (persistent && !may_persist(first))) continue;
+      ContractionPlan of_first = first, of_second = second;
+      const int64_t resident = resident_blocks(second, registers, bytes);
+      if (persistent) of_first.grid = of_second.grid = resident * device_.processors;
+      if (persistent && of_first.grid >= tiles_of(first)) continue;
+      estimate(of_first, of_second, resident, overlaps);
+      StreamPlan plan{.cycles = of_first.cycles + of_second.cycles};
+      plan.plan.plans = {std::move(of_first), std::move(of_second)};
+      plan.plan.in_ring = true;
+      plan.plan.overlaps = overlaps;
+      plan.plan.buffers.bytes = bytes;
+      found_.push_back(std::move(plan));
+    }
+  }
+
+  /// Whether blocks may go through several tiles of rows: turns of the rings are counted in whole tiles, and boxes
+  /// bring all that is multiplied.
+  bool may_persist(const ContractionPlan& first) { return !is_held(first) && shares_.of(first) == 1; }
+
+  int64_t tiles_of(const ContractionPlan& first) const {
+    int64_t result = 1;
+    for (size_t axis = 0; axis < first.parallel.size(); ++axis) {
+      if (axis != slab_axis_) result *= first.parallel[axis].blocks;
+    }
+    return result;
+  }
+
+  /// Blocks that a processor has room for.
+  static int64_t resident_blocks(const ContractionPlan& second, int64_t registers, int64_t bytes) {
+    constexpr int64_t kProcessorShared = 228 * 1024, kOfBlock = 1024, kThreads = 2048;
+    const int64_t threads = second.block_threads();
+    const int64_t by_registers = second.gives_registers ? 1 : blocks_by_registers(registers, threads);
+    return std::max<int64_t>(1, std::min({by_registers, kProcessorShared / (bytes + kOfBlock), kThreads / threads}));
   }
 
   /// Blocks of a processor: warps are dealt out to its parts, each of which has registers of its own.
@@ -191,18 +218,11 @@ class WarpgroupStreams {
   }
 
   /// A warpgroup waits for its products, then for its points. Others of the processor multiply in the meantime.
-  void estimate(ContractionPlan& first, ContractionPlan& second, int64_t registers, int64_t bytes, bool overlaps) {
-    constexpr double kStart = 4000, kStartAlone = 7000, kSlab = 100, kAlone = 200, kResultInstructions = 8,
-                     kLatency = 1000;
+  void estimate(ContractionPlan& first, ContractionPlan& second, int64_t resident, bool overlaps) {
+    constexpr double kStart = 4000, kStartAlone = 7000, kNextTile = 2500, kSlab = 100, kAlone = 200,
+                     kResultInstructions = 8, kLatency = 1000;
     constexpr double kLineBytes = 56, kCrookedBytes = 25;  // of a cycle, as those of single products
-    constexpr int64_t kProcessorShared = 228 * 1024, kOfBlock = 1024, kThreads = 2048;
-    const int64_t threads = second.block_threads();
-    const int64_t by_registers = second.gives_registers ? 1 : blocks_by_registers(registers, threads);
-    const int64_t resident =
-        std::max<int64_t>(1, std::min({by_registers, kProcessorShared / (bytes + kOfBlock), kThreads / threads}));
-    double blocks = 1;
-    for (const AxisPlan& axis : second.parallel) blocks *= static_cast<double>(axis.blocks);
-    const double each = std::ceil(blocks / static_cast<double>(device_.processors));
+    const double each = std::ceil(static_cast<double>(tiles_of(first)) / static_cast<double>(device_.processors));
     const double together = std::min(static_cast<double>(resident), each), waves = std::ceil(each / together);
     const double warpgroups = together * static_cast<double>(second.tensor_cores->warpgroups);
     const auto slab = static_cast<double>(second.chunk[second.main]);
@@ -235,7 +255,9 @@ class WarpgroupStreams {
     first.cycles = waves * slabs * step * (made + points) / (all + points);
     // Other blocks of the processor multiply while one starts.
     const double start = together > 1 ? kStart : kStartAlone;
-    second.cycles = waves * (slabs * step * read / (all + points) + start + results);
+    // Those of a persistent block come while it finishes the tile before.
+    const double starts = second.grid > 0 ? start + (waves - 1) * kNextTile : waves * start;
+    second.cycles = waves * (slabs * step * read / (all + points) + results) + starts;
   }
 
   const Chain& chain_;

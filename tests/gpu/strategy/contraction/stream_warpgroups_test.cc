@@ -24,11 +24,19 @@ const gpu::Device kDevice = [] {
   return device;
 }();
 
+/// Its blocks go through several tiles of rows.
+const gpu::Device kOneProcessor = [] {
+  gpu::Device device = kDevice;
+  device.processors = 1;
+  return device;
+}();
+
 struct Case {
   const char* name;
   const char* text;
   Sizes sizes;
   options::MappingOptions options = kChained;
+  const gpu::Device& device = kDevice;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -121,6 +129,11 @@ options::MappingOptions sizes_of(const std::vector<int64_t>& batch, int64_t rows
   return options;
 }
 
+options::MappingOptions persistent(options::MappingOptions options) {
+  options.persistent = true;
+  return options;
+}
+
 /// Rows of two axes: 16 of each of 4.
 const options::MappingOptions kOfTwoAxes = [] {
   options::MappingOptions options = sizes_of({1}, 64, 32, 64, 2);
@@ -156,6 +169,21 @@ const Case kCases[] = {
      {{"B", 1}, {"N", 130}, {"D", 64}, {"M", 256}, {"E", 64}},
      sizes_of({1}, 128, 64, 64, 3)},
     {"CausalAttention", kCausalAttention, {{"N", 136}, {"D", 32}, {"E", 16}}, sizes_of({}, 64, 16, 64, 3)},
+    {"Persistent",
+     kRelu,
+     {{"B", 6}, {"N", 70}, {"D", 32}, {"M", 136}, {"E", 32}},
+     persistent(sizes_of({1}, 64, 32, 64, 2)),
+     kOneProcessor},
+    {"PersistentAttention",
+     kAttention,
+     {{"B", 6}, {"N", 70}, {"D", 24}, {"M", 130}, {"E", 40}},
+     persistent(sizes_of({1}, 64, 40, 64, 2)),
+     kOneProcessor},
+    {"PersistentOverlapped",
+     kAttention,
+     {{"B", 4}, {"N", 130}, {"D", 64}, {"M", 200}, {"E", 64}},
+     persistent(sizes_of({1}, 128, 64, 64, 3)),
+     kOneProcessor},
     {"OddDepth", kRelu, {{"B", 1}, {"N", 64}, {"D", 48}, {"M", 136}, {"E", 16}}, sizes_of({1}, 64, 16, 64, 2)},
 };
 
@@ -164,6 +192,7 @@ std::vector<Case> cases_of_both() {
   std::vector<Case> result;
   for (const Case& c : kCases) {
     for (const bool shared : {false, true}) {
+      if (c.options.persistent && !shared) continue;  // threads hold the operand of one tile
       Case& one = result.emplace_back(c);
       (shared ? one.options.use_shared_memory : one.options.use_private_memory) = true;
     }
@@ -191,24 +220,26 @@ class WarpgroupStreams : public ::testing::TestWithParam<Case> {
  protected:
   ir::Program program() const { return specialised_from(GetParam().text, GetParam().sizes); }
   const options::MappingOptions& options() const { return GetParam().options; }
+  const gpu::Device& device() const { return GetParam().device; }
 };
 
 TEST_P(WarpgroupStreams, AreOneLaunch) {
-  const Result<gpu::Mapping> mapping = mapped(program(), options(), kDevice);
+  const Result<gpu::Mapping> mapping = mapped(program(), options(), device());
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_EQ(mapping->kernels.size(), 1U) << gpu::report(*mapping);
   EXPECT_TRUE(by_warpgroups(*mapping)) << gpu::report(*mapping);
   EXPECT_TRUE(mapping->program.workspace.empty());
   EXPECT_EQ(rings_of(*mapping), options().use_shared_memory ? 2 : 1);
+  if (options().persistent) EXPECT_LT(mapping->program.kernels[0].grid[0], 8);
 }
 
 TEST_P(WarpgroupStreams, AgreeWithTheOracle) {
-  for (const uint64_t seed : {1, 2}) EXPECT_EQ(difference(program(), options(), seed, kDevice), "");
+  for (const uint64_t seed : {1, 2}) EXPECT_EQ(difference(program(), options(), seed, device()), "");
 }
 
 TEST_P(WarpgroupStreams, AreProved) {
   const ir::Program own = program();
-  const Result<gpu::Mapping> mapping = mapped(own, options(), kDevice);
+  const Result<gpu::Mapping> mapping = mapped(own, options(), device());
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_EQ(unproved(mapping->program), "");
   for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
@@ -219,10 +250,10 @@ TEST_P(WarpgroupStreams, AreProved) {
 
 TEST_P(WarpgroupStreams, OptionsGiveThemAgain) {
   const ir::Program own = program();
-  const Result<gpu::Mapping> first = mapped(own, options(), kDevice);
+  const Result<gpu::Mapping> first = mapped(own, options(), device());
   ASSERT_TRUE(first) << first.error().to_string();
   const options::MappingOptions chosen = gpu::options_for(*first, 0);
-  const Result<gpu::Mapping> again = mapped(own, chosen, kDevice);
+  const Result<gpu::Mapping> again = mapped(own, chosen, device());
   ASSERT_TRUE(again) << again.error().to_string();
   EXPECT_EQ(gpu::report(*again), gpu::report(*first));
 }
