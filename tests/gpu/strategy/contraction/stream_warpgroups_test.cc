@@ -296,7 +296,7 @@ TEST(WarpgroupStream, GivesRegistersOfTheCopyingWarpsToOthers) {
   const ir::Program program = specialised_from(kRelu, {{"B", 64}, {"N", 4096}, {"D", 128}, {"M", 4096}, {"E", 128}});
   gpu::Device device;
   device.shared_bytes = 227 * 1024;
-  const Result<gpu::Mapping> mapping = mapped(program, {.split_reduction = 1}, device);
+  const Result<gpu::Mapping> mapping = mapped(program, sizes_of({1}, 128, 128, 128, 3), device);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_TRUE(by_warpgroups(*mapping)) << gpu::report(*mapping);
   std::optional<tile::RegisterShares> shares;
