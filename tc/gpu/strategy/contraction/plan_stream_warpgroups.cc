@@ -224,6 +224,7 @@ class WarpgroupStreams {
     constexpr double kStart = 1700, kStartAlone = 4900, kNextTile = 1100, kSlab = 450, kAlone = 225;  // cycles
     constexpr double kMultiply = 1.04, kIssue = 0.79, kResultInstructions = 24;
     constexpr double kBranch = 27;                     // of a point in a slab with columns beyond the end
+    constexpr double kNarrow = 64, kCrowded = 1.06;    // columns of a slab
     constexpr double kShared = 1.05, kOverlaps = 0.2;  // how well products and points hide each other
     constexpr double kLineBytes = 62, kCrookedBytes = 31, kOneAhead = 1.25;  // bytes of a cycle
     const double each = std::ceil(static_cast<double>(tiles_of(first)) / static_cast<double>(device_.processors));
@@ -239,7 +240,9 @@ class WarpgroupStreams {
     const bool is_partial = first_.parallel[slab_axis_].extent % second.chunk[second.main] != 0;
     const double instructions =
         instructions_of_slab(chain_, first, second, instructions_) + (is_partial ? kBranch / slabs : 0);
-    const double points = kIssue * warpgroups * static_cast<double>(first.registers()) * instructions;
+    // Threads of a warpgroup alone have few registers to spare beside 64 sums, if several blocks are to run.
+    const double issue = kIssue * (second.tensor_cores->warpgroups == 1 && slab > kNarrow ? kCrowded : 1);
+    const double points = issue * warpgroups * static_cast<double>(first.registers()) * instructions;
     const double all = made + read;
     const double power = 1 + kShared * std::log(warpgroups) + (overlaps ? kOverlaps : 0);
     const double alone = (overlaps ? made + std::max(read, points) : all + points) + kAlone;
