@@ -52,6 +52,11 @@ bool gains_by_tensor_cores(const ir::Program& program, const ir::Statement& stat
                            const options::MappingOptions& of_def, const Device& device) {
   options::MappingOptions options = of_def;  // nobody stores the sums of a product alone
   options.store_boxes = std::nullopt;
+  // Sizes are those of the axes that are left when dimensions are flattened.
+  if (options.tensor_cores.value_or(false)) {
+    options.tile = options.register_tile = options.map_to_threads = options.cluster = {};
+    options.copy_stages = std::nullopt;
+  }
   double us = 0;
   for (const ir::Statement& product : instead.products) {
     const std::optional<double> own = product_us(program, product, instead, options, device);

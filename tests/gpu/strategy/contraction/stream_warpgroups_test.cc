@@ -291,6 +291,28 @@ TEST(WarpgroupStream, LeavesOthersToWarps) {
   }
 }
 
+/// What the report says of a def of one kernel, as options of the def. Its sizes are those of flattened axes.
+TEST(WarpgroupStream, IsChosenAgainByOptionsOfTheDef) {
+  constexpr char kHeads[] = R"(
+def f(half(B,H,N,D) Q, half(B,H,N,D) K, half(B,H,N,D) V) -> (half(B,H,N,D) O) {
+  float S(b,h,n,m) +=! Q(b,h,n,d) * K(b,h,m,d)
+  top(b,h,n) max=! S(b,h,n,m)
+  P(b,h,n,m) = exp(S(b,h,n,m) - top(b,h,n))
+  float total(b,h,n) +=! P(b,h,n,m)
+  float A(b,h,n,d) +=! half(P(b,h,n,m)) * V(b,h,m,d)
+  O(b,h,n,d) = half(A(b,h,n,d) / total(b,h,n))
+})";
+  gpu::Device device;
+  device.shared_bytes = 227 * 1024;
+  const ir::Program program = specialised_from(kHeads, {{"B", 16}, {"H", 16}, {"N", 384}, {"D", 64}});
+  const Result<gpu::Mapping> first = mapped(program, {}, device);
+  ASSERT_TRUE(first) << first.error().to_string();
+  ASSERT_EQ(first->kernels.size(), 1U) << gpu::report(*first);
+  const Result<gpu::Mapping> again = mapped(program, first->kernels[0].chosen, device);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(gpu::report(*again), gpu::report(*first));
+}
+
 /// Two warpgroups have more registers than their share at the start.
 TEST(WarpgroupStream, GivesRegistersOfTheCopyingWarpsToOthers) {
   const ir::Program program = specialised_from(kRelu, {{"B", 64}, {"N", 4096}, {"D", 128}, {"M", 4096}, {"E", 128}});
