@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "tc/ir/choice.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/linear_form.h"
 #include "tc/ir/reads.h"
 
 namespace tc::ir {
@@ -51,18 +54,6 @@ bool is_conjunction_of_comparisons(const Expr& e) {
   });
 }
 
-/// What a comparison of integers says is at most 0; undefined of other conditions.
-Expr at_most_zero(const Expr& e) {
-  const auto apart = [](const Expr& a, const Expr& b, int more) {
-    return a.type().is_int() ? a - b + hi::make_const(a.type(), more) : Expr();
-  };
-  if (const auto* op = e.as<hi::LE>()) return apart(op->a, op->b, 0);
-  if (const auto* op = e.as<hi::LT>()) return apart(op->a, op->b, 1);
-  if (const auto* op = e.as<hi::GE>()) return apart(op->b, op->a, 0);
-  if (const auto* op = e.as<hi::GT>()) return apart(op->b, op->a, 1);
-  return {};
-}
-
 /// The value that is converted to a type which holds all its values and back.
 Expr without_detour(const hi::Cast* op) {
   const auto* inner = op->value.as<hi::Cast>();
@@ -76,7 +67,8 @@ class PlainChoices : public hi::IRMutator {
  public:
   PlainChoices(const Program& program, const Statement& statement) : program_(program) {
     for (const Index& index : statement.indices) {
-      ranges_.push(index.name, hi::Interval(index.begin, hi::simplify(index.end - 1)));
+      const int64_t *begin = constant_int(index.begin), *end = constant_int(index.end);
+      if (begin && end && *begin < *end) ranges_[index.name] = {*begin, *end - 1};
     }
   }
 
@@ -107,9 +99,8 @@ class PlainChoices : public hi::IRMutator {
     std::optional<Choice> choice = choice_of(e);
     if (!choice) return e;
     // Nobody makes, for a reader, what the reader never chooses.
-    const Expr always = hi::simplify(choice->condition, true, ranges_);
-    if (hi::is_const_one(always)) return choice->yes;
-    if (hi::is_const_zero(always) || is_never(choice->condition)) return choice->no;
+    const std::optional<bool> decided = decided_by_ranges(choice->condition);
+    if (decided) return *decided ? choice->yes : choice->no;
     if (is_number(choice->yes) && !is_number(choice->no)) {
       const Expr condition = opposite(choice->condition);
       if (!is_conjunction_of_comparisons(condition)) return e;
@@ -123,21 +114,73 @@ class PlainChoices : public hi::IRMutator {
                         choice->is_select && inner->is_select});
   }
 
-  /// Whether two parts of a condition exclude each other, as n <= m - 17 && n > m - 8.
-  bool is_never(const Expr& condition) const {
-    std::vector<Expr> parts;
-    for (const Expr& part : conjuncts_of(condition)) parts.push_back(at_most_zero(part));
+  /// Whether comparisons of indices hold for all of the statement's instances, or for none; nothing: for some, or it is
+  /// no such question. Two may exclude each other, as n <= m - 17 && n > m - 8.
+  std::optional<bool> decided_by_ranges(const Expr& condition) const {
+    bool always = true;
+    std::vector<LinearForm> parts;  // that are at most 0
+    for (const Expr& part : conjuncts_of(condition)) {
+      std::optional<LinearForm> form = at_most_zero(part);
+      if (!form) {
+        always = false;
+        continue;
+      }
+      always = always && extremes_of(*form)->second <= 0;
+      parts.push_back(*std::move(form));
+    }
     for (size_t a = 0; a < parts.size(); ++a) {
+      if (extremes_of(parts[a])->first > 0) return false;
       for (size_t b = a + 1; b < parts.size(); ++b) {
-        if (!parts[a].defined() || !parts[b].defined() || parts[a].type() != parts[b].type()) continue;
-        if (hi::is_const_zero(hi::simplify(parts[a] + parts[b] <= 0, true, ranges_))) return true;
+        const std::optional<Extremes> both = extremes_of(sum_of(parts[a], parts[b]));
+        if (both && both->first > 0) return false;
       }
     }
-    return false;
+    return always ? std::optional(true) : std::nullopt;
+  }
+
+  using Extremes = std::pair<int64_t, int64_t>;  ///< the least and the greatest value
+
+  /// Over the ranges of the statement's indices. Nothing if other variables are in it, or it is too large for an int32.
+  std::optional<Extremes> extremes_of(const LinearForm& form) const {
+    constexpr int64_t kMost = INT32_MAX;
+    Extremes result = {form.constant, form.constant};
+    if (std::abs(form.constant) > kMost) return std::nullopt;
+    for (const auto& [name, by] : form.coefficients) {
+      const auto range = ranges_.find(name);
+      if (range == ranges_.end() || std::abs(by) > kMost) return std::nullopt;
+      const auto [begin, last] = range->second;
+      if (std::abs(begin) > kMost || std::abs(last) > kMost) return std::nullopt;
+      result.first += by * (by > 0 ? begin : last);
+      result.second += by * (by > 0 ? last : begin);
+      if (result.first < -kMost || result.second > kMost) return std::nullopt;
+    }
+    return result;
+  }
+
+  /// What a comparison says is at most 0, of indices whose sums do not wrap.
+  std::optional<LinearForm> at_most_zero(const Expr& e) const {
+    const auto apart = [&](const Expr& a, const Expr& b, int more) -> std::optional<LinearForm> {
+      constexpr int kBits = 32;
+      if (!a.type().is_int() || a.type().bits() < kBits) return std::nullopt;
+      const std::optional<LinearForm> of_a = linear_form(a), of_b = linear_form(b);
+      if (!of_a || !of_b || !extremes_of(*of_a) || !extremes_of(*of_b)) return std::nullopt;
+      LinearForm result = difference(*of_a, *of_b);
+      result.constant += more;
+      return extremes_of(result) ? std::optional(result) : std::nullopt;
+    };
+    if (const auto* op = e.as<hi::LE>()) return apart(op->a, op->b, 0);
+    if (const auto* op = e.as<hi::LT>()) return apart(op->a, op->b, 1);
+    if (const auto* op = e.as<hi::GE>()) return apart(op->b, op->a, 0);
+    if (const auto* op = e.as<hi::GT>()) return apart(op->b, op->a, 1);
+    return std::nullopt;
+  }
+
+  static LinearForm sum_of(const LinearForm& a, const LinearForm& b) {
+    return difference(a, difference(LinearForm{}, b));
   }
 
   const Program& program_;
-  hi::Scope<hi::Interval> ranges_;  ///< of the statement's indices
+  std::map<std::string, std::pair<int64_t, int64_t>> ranges_;  ///< first and last value of the statement's indices
 };
 
 }  // namespace

@@ -37,6 +37,19 @@ TEST(PlainChoices, WhatIsAlwaysOrNeverChosenIsNoChoice) {
   EXPECT_EQ(plain("i <= N - 40 ? X(i) : -1.0"), plain("-1.0"));
   EXPECT_EQ(plain("i <= 3 && i > 6 ? X(i) : -1.0"), plain("-1.0"));
   EXPECT_NE(plain("i <= 6 && i > 3 ? X(i) : -1.0"), plain("-1.0"));
+  EXPECT_EQ(plain("i > 20 && X(i) > 0.0 ? X(i) : -1.0"), plain("-1.0"));
+}
+
+/// NaN is not equal to itself, and integers wrap.
+TEST(PlainChoices, DataAreComparedAsTheyAre) {
+  const std::string head = "def f(float(N) X, int32(N) Y, int8(N) B) -> (float(N) O) { O(i) = ";
+  for (const char* condition :
+       {"X(i) == X(i)", "X(i) <= X(i)", "X(i) < 0.0 || X(i) >= 0.0", "B(i) <= int8(100) && B(i) >= int8(-100)",
+        "Y(i) * 2147483000 + 2000000000 > Y(i) * 2147483000", "Y(i) + 100 < 0 && Y(i) > 5",
+        "i * 1000000000 < -5 && i > 1"}) {
+    const Program program = testing::specialised_from(head + condition + " ? 1.0 : 0.0 where i in 0:N }", {{"N", 10}});
+    EXPECT_EQ(to_text(plain_choices(program)), to_text(program)) << condition;
+  }
 }
 
 /// Other constants, conditions on data within others, comparisons of floats, choices of two elements.
