@@ -17,6 +17,12 @@ Scop restricted(const Scop& scop, const std::vector<std::string>& statements) {
       scop, domains.empty() ? isl::union_set::empty(scop.context->get()) : union_of(scop.context->get(), domains));
 }
 
+Scop restricted(const Scop& scop, size_t first, size_t last) {
+  std::vector<std::string> statements;
+  for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
+  return restricted(scop, statements);
+}
+
 Scop restricted(const Scop& scop, const isl::union_set& instances) {
   Scop result = scop;
   result.domain = instances;

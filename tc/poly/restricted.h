@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@ namespace tc::poly {
 
 /// The instances and dependences of some statements alone, not scheduled.
 Scop restricted(const Scop& scop, const std::vector<std::string>& statements);
+
+/// The same of the statements [first, last).
+Scop restricted(const Scop& scop, size_t first, size_t last);
 
 /// The same of some instances.
 Scop restricted(const Scop& scop, const isl::union_set& instances);

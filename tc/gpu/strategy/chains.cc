@@ -10,17 +10,10 @@
 namespace tc::gpu {
 namespace {
 
-/// The statements [first, last).
-poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
-  std::vector<std::string> statements;
-  for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
-  return poly::restricted(scop, statements);
-}
-
 /// The products of a chain as one piece.
 Piece joined(const poly::Scop& scop, const ChosenChain& chosen) {
   const Chain& chain = chosen.chain;
-  Piece piece{between(scop, chain.products.front().first, chain.products.back().last),
+  Piece piece{poly::restricted(scop, chain.products.front().first, chain.products.back().last),
               chain.products[chosen.anchor],
               {chosen.anchors[0]}};
   piece.chain = chosen;
@@ -50,7 +43,7 @@ std::vector<Piece> streamed(const poly::Scop& scop, const std::vector<Piece>& pi
   for (size_t p = first; p < last; ++p) apart_us += estimated_us(pieces[p], device);
   std::vector<Piece> result;
   const size_t begin = maker.contraction->first, chained = chain->products.front().first;
-  if (begin < chained) result.push_back({between(scop, begin, chained), {}, {}});
+  if (begin < chained) result.push_back({poly::restricted(scop, begin, chained), {}, {}});
   result.push_back(joined(scop, *chosen));
   double us = 0;
   for (const Piece& piece : result) us += estimated_us(piece, device);

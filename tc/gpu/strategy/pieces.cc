@@ -17,13 +17,6 @@
 namespace tc::gpu {
 namespace {
 
-/// The statements [first, last) of a Scop.
-poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
-  std::vector<std::string> statements;
-  for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
-  return poly::restricted(scop, statements);
-}
-
 /// Lets the contraction, with its pooled statements, carry out those that follow it right away and reduce in tiles of
 /// the plan. Returns those that would if they had parts.
 std::vector<TileReduction> add_reductions(const poly::Scop& scop, const std::vector<ReductionBehind>& behind,
@@ -108,7 +101,7 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
     return *std::move(found);
   };
   const auto close = [&](size_t last) {
-    if (other < last) pieces.push_back({between(scop, other, last), {}, {}});
+    if (other < last) pieces.push_back({poly::restricted(scop, other, last), {}, {}});
     other = last;
   };
   // What options of the def rule out, those of a kernel may allow, and the other way round.
@@ -136,7 +129,7 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
       if (!plan) continue;
       close(s);
       other = across->last;
-      pieces.push_back({between(scop, s, other), std::move(across), {*std::move(plan)}});
+      pieces.push_back({poly::restricted(scop, s, other), std::move(across), {*std::move(plan)}});
       s = other - 1;
       continue;
     }
@@ -198,7 +191,7 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
     std::vector<TileReduction> uncut = add_reductions(scop, behind, plans->at(0), *contraction);
     close(contraction->first);
     other = contraction->last;
-    pieces.push_back({between(scop, contraction->first, other), std::move(contraction), *std::move(plans),
+    pieces.push_back({poly::restricted(scop, contraction->first, other), std::move(contraction), *std::move(plans),
                       std::move(uncut), needs_chain});
     s = other - 1;
   }
