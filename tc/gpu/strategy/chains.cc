@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/rewrite/kernel_options.h"
+#include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/gpu/strategy/contraction/stream.h"
 #include "tc/gpu/strategy/piece_time.h"
 #include "tc/poly/restricted.h"
@@ -28,12 +29,8 @@ std::vector<Piece> streamed(const poly::Scop& scop, const std::vector<Piece>& pi
   const Piece &maker = pieces[first], &reader = pieces[last - 1];
   const auto own = [&](const Piece& piece) { return options_at(*scop.program, piece.contraction->update.id, options); };
   const options::MappingOptions of_first = own(maker), of_second = own(reader);
-  const auto says_sizes = [](const options::MappingOptions& o) {
-    return !o.tile.empty() || !o.register_tile.empty() || !o.map_to_threads.empty() || !o.cluster.empty() ||
-           o.copy_stages || o.shared_depth;
-  };
   for (const options::MappingOptions* o : {&of_first, &of_second}) {
-    if (!o->chain.value_or(!says_sizes(*o))) return {};
+    if (!o->chain.value_or(!says_tile_sizes(*o))) return {};
   }
   std::optional<Chain> chain = streamed_chain(scop, *maker.contraction, *reader.contraction);
   if (!chain) return {};

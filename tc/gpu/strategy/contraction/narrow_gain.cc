@@ -6,6 +6,7 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/prologue.h"
+#include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/from_ir.h"
 
@@ -53,10 +54,7 @@ bool gains_by_tensor_cores(const ir::Program& program, const ir::Statement& stat
   options::MappingOptions options = of_def;  // nobody stores the sums of a product alone
   options.store_boxes = std::nullopt;
   // Sizes are those of the axes that are left when dimensions are flattened.
-  if (options.tensor_cores.value_or(false)) {
-    options.tile = options.register_tile = options.map_to_threads = options.cluster = {};
-    options.copy_stages = std::nullopt;
-  }
+  if (options.tensor_cores.value_or(false)) options = without_tile_sizes(std::move(options));
   double us = 0;
   for (const ir::Statement& product : instead.products) {
     const std::optional<double> own = product_us(program, product, instead, options, device);

@@ -6,6 +6,7 @@
 #include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/support/round.h"
 
 namespace tc::gpu {
@@ -17,17 +18,6 @@ constexpr double kLaunchUs = 1;
 /// What all products of a chain have in common: values of a block along each axis of rows, then its threads.
 using Form = std::vector<int64_t>;
 using Forms = std::map<Form, ContractionPlan>;
-
-bool says_sizes(const options::MappingOptions& o) {
-  return !o.tile.empty() || !o.register_tile.empty() || !o.map_to_threads.empty() || !o.cluster.empty() ||
-         o.copy_stages || o.shared_depth;
-}
-
-options::MappingOptions without_sizes(options::MappingOptions o) {
-  o.tile = o.register_tile = o.map_to_threads = o.cluster = {};
-  o.copy_stages = o.shared_depth = std::nullopt;
-  return o;
-}
 
 double work_of(const Contraction& c) {
   double result = 1;
@@ -190,10 +180,10 @@ class Chooser {
         product = p;
       }
     }
-    const auto key = std::make_tuple(product, is_kept, has_sizes && says_sizes(options_[product]), rows);
+    const auto key = std::make_tuple(product, is_kept, has_sizes && says_tile_sizes(options_[product]), rows);
     const auto known = forms_.find(key);
     if (known != forms_.end()) return known->second;
-    const options::MappingOptions options = has_sizes ? options_[product] : without_sizes(options_[product]);
+    const options::MappingOptions options = has_sizes ? options_[product] : without_tile_sizes(options_[product]);
     return forms_.emplace(key, forms_of(*products_[product], rows, kept, options, device_)).first->second;
   }
 
@@ -297,7 +287,7 @@ std::vector<ChosenChain> choose_chains(const poly::Scop& scop, const std::vector
   constexpr double kByElements = 1.25;  // plans with few forms in common, whose estimates are rough
   const double launch = kLaunchUs * 1e3 * device.gigahertz;
   Chooser chooser(scop, products, options, device);
-  const auto may_chain = [&](size_t p) { return options[p].chain.value_or(!says_sizes(options[p])); };
+  const auto may_chain = [&](size_t p) { return options[p].chain.value_or(!says_tile_sizes(options[p])); };
   std::vector<double> least = {0};  // of the first products
   std::vector<std::optional<ChosenChain>> last_chain = {std::nullopt};
   for (size_t end = 1; end <= products.size(); ++end) {

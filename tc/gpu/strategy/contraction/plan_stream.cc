@@ -3,6 +3,7 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/plan_stream_warpgroups.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/gpu/strategy/contraction/slab_range.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/stream.h"
@@ -16,12 +17,6 @@ namespace {
 namespace hi = Halide::Internal;
 
 constexpr int64_t kRowThreads = 8, kColumnThreads = 4, kOfAtom = 8;  // of a warp; columns
-
-options::MappingOptions without_sizes(options::MappingOptions o) {
-  o.tile = o.register_tile = o.map_to_threads = o.cluster = {};
-  o.copy_stages = o.shared_depth = std::nullopt;
-  return o;
-}
 
 /// Whether all copies are asynchronous, of elements that lie in memory, from rows as the tensor has them.
 bool copies_vectors(const Contraction& c, const ContractionPlan& plan) {
@@ -45,7 +40,7 @@ class StreamPlanner {
         first_(chain.products[0]),
         second_(chain.products[1]),
         options_(options.second),
-        of_first_(without_sizes(options.first)),
+        of_first_(without_tile_sizes(options.first)),
         device_(device),
         planner_of_first_(first_, of_first_, device),
         planner_of_second_(second_, options_, device),

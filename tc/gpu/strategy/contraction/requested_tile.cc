@@ -63,4 +63,15 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   return options;
 }
 
+bool says_tile_sizes(const options::MappingOptions& o) {
+  return !o.tile.empty() || !o.register_tile.empty() || !o.map_to_threads.empty() || !o.cluster.empty() ||
+         o.copy_stages || o.shared_depth;
+}
+
+options::MappingOptions without_tile_sizes(options::MappingOptions o) {
+  o.tile = o.register_tile = o.map_to_threads = o.cluster = {};
+  o.copy_stages = o.shared_depth = std::nullopt;
+  return o;
+}
+
 }  // namespace tc::gpu

@@ -29,4 +29,8 @@ struct RequestedTile {
 
 RequestedTile requested_tile(const Contraction& contraction, const options::MappingOptions& options);
 
+/// Whether options say sizes, threads or stages of a product's tiles; and what else they say.
+bool says_tile_sizes(const options::MappingOptions& options);
+options::MappingOptions without_tile_sizes(options::MappingOptions options);
+
 }  // namespace tc::gpu
