@@ -343,6 +343,25 @@ TEST(WarpgroupStream, RandomProgramsAgree) {
   EXPECT_GE(streamed, 8);
 }
 
+TEST(WarpgroupStream, RandomProgramsAgreeByPersistentBlocks) {
+  int persist = 0;
+  for (uint64_t seed = 201; seed <= 260; ++seed) {
+    RandomProduct random = random_stream(seed);
+    if (random.sizes.count("B") == 0) continue;  // one tile
+    random.sizes["B"] = 9;
+    const ir::Program program = specialised_from(random.text, random.sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, persistent(kChained), kOneProcessor);
+    if (!mapping || !by_warpgroups(*mapping)) continue;
+    ++persist;
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "") << seed << "\n" << random.text;
+    EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << random.text;
+    for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
+      EXPECT_EQ(coverage.faults, std::vector<std::string>()) << seed << "\n" << random.text;
+    }
+  }
+  EXPECT_GE(persist, 4);
+}
+
 /// Boxes bring whole rows of 64 values. Where rows run along the slab, it has a multiple of these.
 /// Rows of 577 are no boxes. The second product alone would take a copy of them with rows of 584; in the chain nobody
 /// stores them.
