@@ -511,5 +511,50 @@ TEST(WarpgroupStream, WrongTurnsOfItsOwnRingAreCaught) {
   }
 }
 
+/// Of blocks that go through several tiles.
+TEST(WarpgroupStream, WrongTurnsOverTilesAreCaught) {
+  const auto case_named = [](const std::string& name) {
+    return *std::find_if(std::begin(kCases), std::end(kCases), [&](const Case& c) { return name == c.name; });
+  };
+  const Case c = case_named("PersistentAttention");
+  const ir::Program program = specialised_from(c.text, c.sizes);
+  options::MappingOptions options = c.options;
+  options.use_shared_memory = true;
+  const Result<gpu::Mapping> right = mapped(program, options, c.device);
+  ASSERT_TRUE(right) << right.error().to_string();
+  EXPECT_EQ(unproved(right->program), "");
+  using Kind = tile::RingStep::Kind;
+  const auto with_step = [](const char* ring, Kind kind, const auto& change) -> Change {
+    return [=](const tile::NodePtr& node) {
+      const tile::RingStep* step = tile::ring_step_of(*node);
+      return step && step->kind == kind && step->ring == ring ? change(*step) : node;
+    };
+  };
+  const auto nothing = [](const tile::RingStep&) { return tile::build::sequence({}); };
+  const auto of_first_tile = [](const tile::RingStep& step) {
+    tile::RingStep changed = step;
+    changed.turn = Halide::Internal::substitute("tiles_before", Halide::Expr(0), step.turn);
+    return std::make_shared<const tile::Node>(tile::Node{changed, ""});
+  };
+  const auto at_every_slab = [](const tile::NodePtr& node) {
+    const auto* choice = std::get_if<tile::If>(&node->node);
+    const tile::RingStep* step = choice && choice->then_case ? tile::ring_step_of(*choice->then_case) : nullptr;
+    return step && step->ring == "once_ring" ? choice->then_case : node;
+  };
+  const std::vector<std::pair<const char*, Change>> mutants = {
+      {"what all slabs read is never released", with_step("once_ring", Kind::kRelease, nothing)},
+      {"it is released by each slab", at_every_slab},
+      {"it is awaited in the first tile's turn", with_step("once_ring", Kind::kAwait, of_first_tile)},
+      {"it is filled in the first tile's turn", with_step("once_ring", Kind::kAcquire, of_first_tile)},
+      {"slabs are awaited in the first tile's turns", with_step("ring", Kind::kAwait, of_first_tile)},
+      {"slabs are released in the first tile's turns", with_step("ring", Kind::kRelease, of_first_tile)},
+  };
+  for (const auto& [name, change] : mutants) {
+    gpu::Mapping wrong = *right;
+    wrong.program.kernels[0].body = changed(right->program.kernels[0].body, change);
+    EXPECT_NE(unproved(wrong.program), "") << name;
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing
