@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tc/ir/choice.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/linear_form.h"
 #include "tc/ir/reads.h"
