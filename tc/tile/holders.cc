@@ -552,7 +552,7 @@ class Checker {
       if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
       if (!found->map.intersect_domain(counting).is_subset(elements)) {
         // It may be what another statement's element is made of, where the block computes that.
-        return reads_result(*statement) ? false : misread(value, from, found->tensor);
+        return reads_what_is_made_of(*statement, found->tensor) ? false : misread(value, from, found->tensor);
       }
       if (!found->map.intersect_domain(instances.domain()).is_subset(elements)) return false;
       if (times_named(*statement, found->tensor) < 2 && from.conditions.empty()) return true;
@@ -584,10 +584,16 @@ class Checker {
                                [&](const Work::Access& a) { return a.is_write && a.tensor == tensor; });
   }
 
-  /// Whether a statement reads what another one in the kernel writes.
-  bool reads_result(const Work::Statement& statement) const {
+  /// Whether a statement reads what another one in the kernel makes of a tensor.
+  bool reads_what_is_made_of(const Work::Statement& statement, const std::string& tensor) const {
+    const auto makes = [&](const Work::Statement& other, const std::string& result) {
+      return is_sum_of(other, result) && std::ranges::any_of(other.accesses, [&](const Work::Access& a) {
+               return !a.is_write && a.tensor == tensor;
+             });
+    };
     return std::ranges::any_of(statement.accesses, [&](const Work::Access& a) {
-      return !a.is_write && !is_sum_of(statement, a.tensor) && is_result(a.tensor);
+      return !a.is_write && !is_sum_of(statement, a.tensor) &&
+             std::ranges::any_of(work_.statements, [&](const auto& other) { return makes(other, a.tensor); });
     });
   }
 

@@ -150,7 +150,7 @@ const Twins kTwins[] = {
      "float(A,B,E,F) X, float(E,F,C,D) Y) -> (Z) { Z(a,b,c,d) +=! X(a,b,e,f) * Y(e,f,c,d) }",
      {{"A", 48}, {"B", 32}, {"C", 24}, {"D", 32}, {"E", 48}, {"F", 32}},
      {{"A", 3}, {"B", 9}, {"C", 5}, {"D", 8}, {"E", 6}, {"F", 20}},
-     1.3},
+     1.5},
     // Attention.
     {"CausalMaskInATensorOfItsOwn", kCausal, kCausalInPlace, kHeads, kSmallHeads, 1.01},
     {"ProbabilitiesOfTheTextbook", kTextbook, kAttention, kHeads, kSmallHeads, 1.01},

@@ -1,6 +1,7 @@
 #include "tc/gpu/rewrite/divide_later.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -254,10 +255,10 @@ class Divider {
   }
 
   /// Whether a power is 1 where an extreme in its exponent is the number itself, and less elsewhere:
-  /// exp(c * (S(n,m) - top(n))).
+  /// exp(c * (S(n,m) - top(n))). The difference comes first: that of two rounded products may be far from 0.
   bool is_one_at_most(const hi::Call& power, const hi::Call& extreme, size_t at) const {
     const std::optional<Extreme> known = extreme_of(extreme, at);
-    if (!known) return false;
+    if (!known || !is_multiple_of_difference(power.args[0], extreme)) return false;
     const Expr read = &extreme, value = &power;
     const Expr variable = hi::Variable::make(extreme.type, known->variable);
     const std::optional<Exponential> form = exponential_in(hi::simplify(hi::substitute(read, variable, value)), *known);
@@ -273,6 +274,43 @@ class Divider {
       if (!here || !same_range(*here, *index_named(definition, name))) return false;
     }
     return true;
+  }
+
+  /// Whether a value is a difference of an element and another, perhaps by a number.
+  bool is_multiple_of_difference(const Expr& e, const hi::Call& element) const {
+    if (const auto* times = e.as<hi::Mul>()) {
+      if (constant_number(times->a)) return is_multiple_of_difference(times->b, element);
+      return constant_number(times->b).has_value() && is_multiple_of_difference(times->a, element);
+    }
+    if (const auto* over = e.as<hi::Div>()) {
+      return constant_number(over->b).has_value() && is_multiple_of_difference(over->a, element);
+    }
+    const auto* difference = e.as<hi::Sub>();
+    if (!difference) return false;
+    const Expr a = without_casts(difference->a), b = without_casts(difference->b);
+    return (hi::equal(a, &element) && is_exact(b)) || (hi::equal(b, &element) && is_exact(a));
+  }
+
+  static Expr without_casts(Expr e) {
+    while (const auto* cast = e.as<hi::Cast>()) e = cast->value;
+    return e;
+  }
+
+  /// Whether a value is an element, perhaps by a power of two: its product is not rounded, whatever it is added to in
+  /// one instruction.
+  bool is_exact(const Expr& e) const {
+    const auto is_power_of_two = [](const Expr& by) {
+      const std::optional<double> number = constant_number(by);
+      int exponent = 0;
+      return number && std::frexp(std::abs(*number), &exponent) == 0.5;
+    };
+    const Expr value = without_casts(e);
+    if (const auto* times = value.as<hi::Mul>()) {
+      return (is_power_of_two(times->a) && is_exact(times->b)) || (is_power_of_two(times->b) && is_exact(times->a));
+    }
+    if (const auto* over = value.as<hi::Div>()) return is_power_of_two(over->b) && is_exact(over->a);
+    const auto* read = value.as<hi::Call>();
+    return read && ir::is_tensor_read(program_, read);
   }
 
   /// What an element is the maximum, or minimum, of over all those indices of the statement `at` that it does not have.

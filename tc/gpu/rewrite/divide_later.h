@@ -15,9 +15,10 @@ namespace tc::gpu {
 /// operand is a temporary that the product alone reads, as a number of 16 bits. `E * R(n)` with R(n) = 1 / L(n) is such
 /// a quotient, too; the sums are multiplied by 1 / L(n) then. What is left of it is the exponential of a number
 /// less the maximum of all such numbers: at most 1, so that nothing overflows. L is their sum, and at least 1, so that
-/// what is left has no fewer digits than the quotient. Other powers that are 1 where the number is the extreme, and
-/// less elsewhere, do as well: exp((S(n,m) - top(n)) / 8), exp2(least(n) - S(n,m)). It is computed once, for the
-/// operand and for L. Of a specialised Program.
+/// what is left has no fewer digits than the quotient. Other powers of a multiple of such a difference do as well:
+/// exp((S(n,m) - top(n)) / 8), exp2(least(n) - S(n,m)). A difference of rounded products, S * c - top * c, may be far
+/// from 0 where S is the maximum, and stays. What is left is computed once, for the operand and for L. Of a specialised
+/// Program.
 ir::Program divide_later(ir::Program program);
 
 }  // namespace tc::gpu

@@ -66,9 +66,12 @@ std::vector<Piece> join_streams(const poly::Scop& scop, std::vector<Piece> piece
     const std::optional<size_t> reader = next_product(pieces, p);
     std::vector<Piece> both;
     if (reader) both = streamed(scop, pieces, p, *reader + 1, options, device);
-    p = both.empty() ? p + 1 : *reader + 1;
-    if (both.empty()) both.push_back(std::move(pieces[p - 1]));
-    std::move(both.begin(), both.end(), std::back_inserter(result));
+    if (both.empty()) {
+      result.push_back(std::move(pieces[p++]));
+    } else {
+      std::move(both.begin(), both.end(), std::back_inserter(result));
+      p = *reader + 1;
+    }
   }
   return result;
 }

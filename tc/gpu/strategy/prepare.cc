@@ -123,10 +123,11 @@ Result<Prepared> in_orders_or_streams(const ir::Program& program, const options:
                                       const Device& device) {
   TC_TRY(ordered, arranged(program, false, options, device));
   if (!ordered.orders_results || options.copy_operands || !options.chain.value_or(true)) return ordered.prepared;
-  TC_TRY(as_made, arranged(program, true, options, device));
+  Result<Ordered> as_made = arranged(program, true, options, device);
+  if (!as_made) return ordered.prepared;
   const bool streams =
-      gains_by_streaming(ordered.prepared.program, as_made.prepared.program, as_made.prepared.options, device);
-  return streams ? as_made.prepared : ordered.prepared;
+      gains_by_streaming(ordered.prepared.program, as_made->prepared.program, as_made->prepared.options, device);
+  return streams ? as_made->prepared : ordered.prepared;
 }
 
 /// Whether a statement reads nothing that a product has made.

@@ -105,6 +105,10 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
             (Lines{"top(n) max=! S(n, m)", "P_element(n, m) = exp(S(n, m) - top(n))", "L(n) +=! P_element(n, m)",
                    "P(n, m) = float16(P_element(n, m))", "O(n, d) +=! float32(P(n, m)) * float32(V(m, d))",
                    "O(n, d) = O(n, d) / L(n)"}));
+  const std::string scaled =
+      "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp2(1.5 * (S(n,m) - top(n)) / 8)  "
+      "L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }";
+  EXPECT_EQ(statements_of(gpu::divide_later(of(scaled))).back(), "O(n, d) = O(n, d) / L(n)");
   // By a reciprocal, in place or in rows of its own; a float that the product rounds.
   const std::string by_reciprocal = "O(n, d) = O(n, d) * (1.0 / L(n))";
   EXPECT_EQ(statements_of(gpu::divide_later(of(head + "P(n,m) = half(exp(S(n,m) - top(n)) * (1.0 / L(n)))  O(n,d) +=! "
@@ -134,6 +138,11 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
       head +
           "P(n,m) = half(exp(S(n,m) - top(n)) / L(n)) where n in 0:N-2, m in 0:M  O(n,d) +=! P(n,m) * V(m,d) where n "
           "in 0:N-2, m in 0:M, d in 0:D }",
+      // Rounded products whose difference may be far from 0 where the number is the largest.
+      "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp2(fma(S(n,m), 1.5, -top(n) * "
+      "1.5))  L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
+      "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp(S(n,m) * 0.3 - top(n) * 0.3)  "
+      "L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
       // Sums that leave out the largest.
       "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp(S(n,m) - top(n))  "
       "L(n) +=! E(n,m) where n in 0:N, m in 0:M-2  P(n,m) = half(E(n,m) / L(n)) where n in 0:N, m in 0:M-2  "
