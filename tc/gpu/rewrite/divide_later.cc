@@ -277,7 +277,7 @@ class Divider {
   }
 
   /// Whether a value is a difference of an element and another, perhaps by a number.
-  bool is_multiple_of_difference(const Expr& e, const hi::Call& element) const {
+  static bool is_multiple_of_difference(const Expr& e, const hi::Call& element) {
     if (const auto* times = e.as<hi::Mul>()) {
       if (constant_number(times->a)) return is_multiple_of_difference(times->b, element);
       return constant_number(times->b).has_value() && is_multiple_of_difference(times->a, element);
@@ -288,7 +288,7 @@ class Divider {
     const auto* difference = e.as<hi::Sub>();
     if (!difference) return false;
     const Expr a = without_casts(difference->a), b = without_casts(difference->b);
-    return (hi::equal(a, &element) && is_exact(b)) || (hi::equal(b, &element) && is_exact(a));
+    return (hi::equal(a, &element) && is_rounded_alone(b)) || (hi::equal(b, &element) && is_rounded_alone(a));
   }
 
   static Expr without_casts(Expr e) {
@@ -296,21 +296,26 @@ class Divider {
     return e;
   }
 
-  /// Whether a value is an element, perhaps by a power of two: its product is not rounded, whatever it is added to in
-  /// one instruction.
-  bool is_exact(const Expr& e) const {
-    const auto is_power_of_two = [](const Expr& by) {
-      const std::optional<double> number = constant_number(by);
-      int exponent = 0;
-      return number && std::frexp(std::abs(*number), &exponent) == 0.5;
-    };
-    const Expr value = without_casts(e);
-    if (const auto* times = value.as<hi::Mul>()) {
-      return (is_power_of_two(times->a) && is_exact(times->b)) || (is_power_of_two(times->b) && is_exact(times->a));
-    }
-    if (const auto* over = value.as<hi::Div>()) return is_power_of_two(over->b) && is_exact(over->a);
-    const auto* read = value.as<hi::Call>();
-    return read && ir::is_tensor_read(program_, read);
+  /// Whether a value is the same number wherever it is computed: no product in it is rounded with what it is added to.
+  static bool is_rounded_alone(const Expr& e) {
+    class Products : public hi::IRVisitor {
+     public:
+      bool found = false;
+
+     private:
+      using IRVisitor::visit;
+      void visit(const hi::Mul* op) override {
+        found = found || (op->type.is_float() && !is_power_of_two(op->a) && !is_power_of_two(op->b));
+        IRVisitor::visit(op);
+      }
+      static bool is_power_of_two(const Expr& by) {
+        const std::optional<double> number = constant_number(by);
+        int exponent = 0;
+        return number && std::frexp(std::abs(*number), &exponent) == 0.5;
+      }
+    } products;
+    e.accept(&products);
+    return !products.found;
   }
 
   /// What an element is the maximum, or minimum, of over all those indices of the statement `at` that it does not have.

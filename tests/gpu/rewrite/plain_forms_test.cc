@@ -108,7 +108,13 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
   const std::string scaled =
       "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp2(1.5 * (S(n,m) - top(n)) / 8)  "
       "L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }";
-  EXPECT_EQ(statements_of(gpu::divide_later(of(scaled))).back(), "O(n, d) = O(n, d) / L(n)");
+  const std::string biased =
+      "float(N,M) S, half(M,D) V, float(M) b) -> (float(N,D) O) { top(n) max=! S(n,m) * 0.125 + b(m)  "
+      "E(n,m) = exp(S(n,m) * 0.125 + b(m) - top(n))  L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  "
+      "O(n,d) +=! P(n,m) * V(m,d) }";
+  for (const std::string& text : {scaled, biased}) {
+    EXPECT_EQ(statements_of(gpu::divide_later(of(text))).back(), "O(n, d) = O(n, d) / L(n)") << text;
+  }
   // By a reciprocal, in place or in rows of its own; a float that the product rounds.
   const std::string by_reciprocal = "O(n, d) = O(n, d) * (1.0 / L(n))";
   EXPECT_EQ(statements_of(gpu::divide_later(of(head + "P(n,m) = half(exp(S(n,m) - top(n)) * (1.0 / L(n)))  O(n,d) +=! "
@@ -142,6 +148,9 @@ TEST(DivideLater, TheSumsOfProbabilitiesAreDivided) {
       "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp2(fma(S(n,m), 1.5, -top(n) * "
       "1.5))  L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
       "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp(S(n,m) * 0.3 - top(n) * 0.3)  "
+      "L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
+      // Of a product that may be rounded with what it is subtracted from.
+      "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m) * 0.3  E(n,m) = exp(S(n,m) * 0.3 - top(n))  "
       "L(n) +=! E(n,m)  P(n,m) = half(E(n,m) / L(n))  O(n,d) +=! P(n,m) * V(m,d) }",
       // Sums that leave out the largest.
       "float(N,M) S, half(M,D) V) -> (float(N,D) O) { top(n) max=! S(n,m)  E(n,m) = exp(S(n,m) - top(n))  "
