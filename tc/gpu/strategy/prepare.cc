@@ -90,10 +90,8 @@ Result<Ordered> with_orders(ir::Program program, bool as_made, const options::Ma
         [&](const ir::Program& whole, const ir::Statement& statement, const std::vector<OperandOrder>& copies) {
           auto orders = choose_orders(whole, statement, copies, options_at(whole, statement.id, options), device);
           const auto is_result = [&](const OperandOrder& o) { return has_results_of_product(whole, o.tensor); };
-          if (std::any_of(orders.begin(), orders.end(), is_result)) {
-            if (as_made) orders.clear();
-            orders_results = true;
-          }
+          orders_results = orders_results || std::any_of(orders.begin(), orders.end(), is_result);
+          if (as_made) std::erase_if(orders, is_result);
           any = any || !orders.empty();
           return orders;
         });

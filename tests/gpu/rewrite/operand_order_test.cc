@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tc/gpu/rewrite/operand_order.h"
+#include "tc/gpu/strategy/contraction/operand_choice.h"
 #include "tc/gpu/strategy/prepare.h"
 #include "tc/gpu/strategy/tunables.h"
 #include "tc/ir/print.h"
@@ -190,6 +191,7 @@ TEST(OperandOrderChoice, CopiesNothingThatNoGuardLetsIn) {
 def f(float16(M,K,P) A, float16(K,N) B) -> (C) { C(m,p,n) +=! (p >= 3 ? A(m,k,p) : float16(0)) * B(k,n) }
 )",
                                                {{"M", 64}, {"K", 64}, {"P", 1}, {"N", 64}});
+  EXPECT_TRUE(gpu::choose_orders(program, program.statements[0], {}, {.copy_operands = true}, kDevice).empty());
   EXPECT_EQ(difference(program, {}, 1, kDevice), "");
 }
 
